@@ -37,8 +37,8 @@ from countermove.people.cost_boxes import CostBox
 from countermove.production.registry import Registry
 from countermove.production.scoring.applicants import applicants_matrix
 from countermove.recourse import RecourseClassifier
-from countermove.recourse._search import ApprovalThreshold
 from countermove.recourse.advise import decide
+from countermove.recourse.problem import ApprovalThreshold
 from countermove.response import Response, response_from_description
 from countermove.response.response_set import kinds_of
 from countermove.scores import Score

@@ -18,7 +18,6 @@ from countermove.people import (
     WeightedQuadraticCost,
 )
 from countermove.response import BestResponse
-from countermove.response._conic_best import ConicBest
 from countermove.scores import LinearScore
 
 D, PEOPLE = 3, 16
@@ -57,6 +56,24 @@ def by_hand(x, x_new, action, root):
     return cp.sum_squares(cp.multiply(root, action))
 
 
+def written(name: str) -> ConicCost:
+    """Return a closed-form cost written in CVXPY."""
+    import cvxpy as cp
+
+    root = np.linalg.cholesky(MATRIX).T
+    squares = {
+        "quadratic": lambda x, x_new: 0.7 * cp.sum_squares(x_new - x),
+        "weighted": lambda x, x_new: cp.sum_squares(cp.multiply(np.sqrt(WEIGHTS), x_new - x)),
+        "mahalanobis": lambda x, x_new: cp.sum_squares(root @ (x_new - x)),
+        "linear": lambda x, x_new: cp.pos(np.array(DIRECTION) @ (x_new - x)),
+        "mixture": lambda x, x_new: (
+            1.5 * 0.6 * cp.pos(np.array(DIRECTION) @ (x_new - x))
+            + 1.5 * 0.4 * cp.sum_squares(x_new - x)
+        ),
+    }
+    return ConicCost(squares[name])
+
+
 def gradients(crossing, score) -> np.ndarray:
     wanted = torch.autograd.grad(crossing.cost.sum(), [score.weight, score.bias])
     return np.concatenate([part.numpy().ravel() for part in wanted])
@@ -65,8 +82,8 @@ def gradients(crossing, score) -> np.ndarray:
 @pytest.mark.parametrize("name", COSTS)
 def test_closed_form_and_conic_prices_agree(name):
     score, X = rule(), people()
-    payers = BestResponse(COSTS[name], BOX)
-    closed, conic = payers.crossing(score, X), ConicBest(payers).crossing(score, X)
+    closed = BestResponse(COSTS[name], BOX).crossing(score, X)
+    conic = BestResponse(written(name), BOX).crossing(score, X)
     assert torch.equal(closed.possible, conic.possible)
     assert 0 < int(closed.possible.sum()) < PEOPLE  # the box keeps some of them out
     assert float((closed.cost > 1e-3).sum()) >= 3
@@ -77,8 +94,8 @@ def test_closed_form_and_conic_prices_agree(name):
 def test_extra_constraints_keep_the_same_people_out():
     """Closed form by the dual active set, conic by the layer that finds what is missing."""
     score, X = rule(), people()
-    payers = BestResponse(QuadraticCost(0.7), COUPLED)
-    closed, conic = payers.crossing(score, X), ConicBest(payers).crossing(score, X)
+    closed = BestResponse(QuadraticCost(0.7), COUPLED).crossing(score, X)
+    conic = BestResponse(written("quadratic"), COUPLED).crossing(score, X)
     assert torch.equal(closed.possible, conic.possible)
     assert 0 < int(closed.possible.sum()) < PEOPLE
     np.testing.assert_allclose(closed.cost.detach(), conic.cost.detach(), atol=2e-6)

@@ -15,7 +15,7 @@ TYPED = [line.split("#")[0].split() for line in PAGE.splitlines() if line.starts
 MEMBERS = (
     ("people/costs.py", "KINDS"),
     ("scores/storage.py", "_KINDS"),
-    ("recourse/_search.py", "METHODS"),
+    ("recourse/problem.py", "METHODS"),
     ("transfer/bounds/__init__.py", "BOUNDS"),
     ("reporting/page.py", "SECTIONS"),
 )

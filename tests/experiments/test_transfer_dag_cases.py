@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from countermove.errors import ParameterError
-from countermove.experiments.transfer._dag_cases import TargetCase, dag_case, truncated_normal
+from countermove.experiments.transfer.dag_cases import TargetCase, dag_case, truncated_normal
 
 N = 60_000
 

@@ -12,10 +12,10 @@ import pytest
 
 from countermove import StrategicClassifier
 from countermove.learning import bias_search
-from countermove.learning._populations import population
 from countermove.learning.comparison import AS_GIVEN, Comparison, compare
 from countermove.learning.evaluation import worst_accuracy
 from countermove.people import ActionSet, MixtureCost, QuadraticCost
+from countermove.response import BestResponse, ScalarResponse
 
 from .parity import (
     DATASETS,
@@ -127,7 +127,8 @@ def worst_cases():
 
 def worst_case(name, scale):
     cost = QuadraticCost(scale)
-    members = population(MEMBERS, cost).members
+    smooth = [ScalarResponse(cost, temperature=kind["temperature"]) for kind in MEMBERS[1:]]
+    members = (BestResponse(cost), *smooth)
 
     def trained(response):
         found = []

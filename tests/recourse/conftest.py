@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from countermove.people import ActionSet, WeightedQuadraticCost
-from countermove.recourse._integer_highs import cheapest_action
+from countermove.recourse.mixed_integer import cheapest_action
 from countermove.scores import LinearScore, Score
 
 UNIT = np.array([2.0, 1.0, 4.0, 0.5, 0.4, 0.4, 0.4])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from countermove.recourse._audit_robustness import DISCRIMINATORS, _tested
 from countermove.recourse.audit import in_distribution
+from countermove.recourse.audit_robustness import DISCRIMINATORS, discriminator_test
 
 
 def test_unlike_samples_are_told_apart_by_every_discriminator():
@@ -42,6 +42,6 @@ def test_both_p_values_hold_their_level_under_exchangeable_labels():
     rejected = np.zeros(2)
     for draw in range(draws):
         scores = np.round(rng.normal(size=30), 1) + 0.2
-        test = _tested("logistic", scores, label, 0.95, draw)
+        test = discriminator_test("logistic", scores, label, 0.95, draw)
         rejected += [test.p_accuracy <= 0.05, test.p_auc <= 0.05]
     assert (rejected / draws <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / draws)).all()

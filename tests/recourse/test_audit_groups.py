@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from countermove.errors import DataError, ParameterError
-from countermove.recourse._audit_parts import recourse_by_group, without_intervals
+from countermove.recourse.audit_shares import recourse_by_group, without_intervals
 
 GROUPS = np.array(["a"] * 6 + ["b"] * 4)
 REFUSED = np.array([1, 1, 1, 1, 0, 0, 1, 1, 0, 0], bool)

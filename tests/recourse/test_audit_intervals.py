@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from countermove.errors import ParameterError
-from countermove.recourse._audit_parts import contrast, share, share_of
+from countermove.recourse.audit_shares import contrast, share, share_of
 
 LEVEL = 0.9
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from countermove.recourse._audit_robustness import brittleness, deepfool, manifold_generator
+from countermove.recourse.audit_robustness import brittleness, deepfool, manifold_generator
 from countermove.recourse.performance import approves, scores_of
 from countermove.scores import LinearScore, MLPScore
 

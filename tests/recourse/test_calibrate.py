@@ -140,15 +140,15 @@ def test_without_response_the_promise_is_pares_own():
 @pytest.fixture
 def searched(monkeypatch):
     """Return how many people's reach is searched for, search by search."""
-    from countermove.recourse.pare import _inputs
+    from countermove.recourse.pare import inputs
 
-    asked, search = [], _inputs.best_reachable
+    asked, search = [], inputs.best_reachable
 
     def counted(score, X, *given, **limits):
         asked.append(len(X))
         return search(score, X, *given, **limits)
 
-    monkeypatch.setattr(_inputs, "best_reachable", counted)
+    monkeypatch.setattr(inputs, "best_reachable", counted)
     return asked
 
 

@@ -8,7 +8,7 @@ import pytest
 from countermove.errors import ParameterError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import recommend
-from countermove.recourse._audit_parts import causal_audit
+from countermove.recourse.audit_shares import causal_audit
 from countermove.recourse.recommend import FOUND
 
 from .conftest import linear

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from countermove.errors import NotConvergedError
 from countermove.people import (
     ActionSet,
     LinearCost,
@@ -24,7 +25,7 @@ from countermove.people.feasible import (
     feasible_actions,
 )
 from countermove.recourse import recommend
-from countermove.recourse._integer_highs import cheapest_action, squares_of
+from countermove.recourse.mixed_integer import cheapest_action, squares_of
 from countermove.response.exact import cheapest_exact, highest_gain
 
 from ..response.test_possible import crowd
@@ -207,9 +208,13 @@ def test_constraints_change_answers_and_take_recourse_away():
     assert (cost[0] < cost[1] - 1e-6).any()
 
 
+def gives_up(*asked):
+    raise NotConvergedError("HiGHS gave up")
+
+
 def test_whoever_exceeds_the_budget_is_left_unsolved_and_said_so(monkeypatch):
-    monkeypatch.setattr("countermove.response.exact._cheapest.BUDGET", 1)
-    monkeypatch.setattr("countermove.recourse._integer._by_highs", lambda *a: (None, False))
+    monkeypatch.setattr("countermove.response.exact.cheapest.BUDGET", 1)
+    monkeypatch.setattr("countermove.recourse.affine.cheapest_action", gives_up)
     score, X = linear([0.7, -0.3, 0.41], -1.0), np.zeros((1, 3))
     actions = ActionSet(lower=-np.full(3, 9.0), upper=np.full(3, 9.0), integer=range(3))
     advice = recommend(score, X, threshold=0.5, actions=actions)
@@ -300,8 +305,8 @@ def test_what_highs_says_is_held_against_another_search(wrong, monkeypatch):
     cost = MahalanobisCost(np.eye(3) + 0.2)
     true = recommend(score, X, threshold=0.5, actions=actions, cost=cost)
     assert true.proven_cheapest.all()
-    answer = (None, True) if wrong == "none" else (np.array([9.0, 0.0, 0.0]), False)
-    monkeypatch.setattr("countermove.recourse._integer._by_highs", lambda *a: answer)
+    answer = None if wrong == "none" else np.array([9.0, 0.0, 0.0])
+    monkeypatch.setattr("countermove.recourse.affine.cheapest_action", lambda *a: answer)
     found = recommend(score, X, threshold=0.5, actions=actions, cost=cost)
     assert found.status.tolist() == ["FOUND", "FOUND"]
     assert not found.proven_cheapest.any()

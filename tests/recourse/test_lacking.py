@@ -98,7 +98,7 @@ def test_the_value_that_would_be_enough_is_enough_and_what_is_below_is_not():
 
 
 def test_a_template_without_these_words_still_loads(tmp_path):
-    from countermove.recourse._language import FOLDER, OPTIONAL, phrases_of
+    from countermove.recourse.language import FOLDER, OPTIONAL, phrases_of
 
     lines = (FOLDER / "de.yml").read_text().splitlines()
     old = [line for line in lines if not line.startswith(tuple(f"{key}:" for key in OPTIONAL))]

@@ -12,10 +12,10 @@ from countermove import StrategicClassifier
 from countermove.errors import DataError, ModelFileError, ParameterError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import RecourseClassifier, recommend
-from countermove.recourse._language import phrases_of
-from countermove.recourse._search import search_problem
 from countermove.recourse.advise import AdviceTerms
 from countermove.recourse.audit import audit
+from countermove.recourse.language import phrases_of
+from countermove.recourse.problem import search_problem
 from countermove.recourse.words import sentences
 from countermove.scores.base import values
 from countermove.scores.storage import PublishedModel, load_model, save_model

@@ -10,9 +10,8 @@ from scipy.special import logit
 from countermove.errors import InfeasibleActionsError, UnboundedResponseError
 from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import recommend
-from countermove.recourse._linear import linear_step
-from countermove.recourse._polytope import nearest_alone, project
-from countermove.recourse._search import search_problem
+from countermove.recourse.polytope import linear_step, nearest_alone, project
+from countermove.recourse.problem import search_problem
 
 from .conftest import trained_tanh
 

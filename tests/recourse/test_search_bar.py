@@ -20,7 +20,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from countermove import ActionSet, StrategicClassifier, adopt, calibrate_pare, recommend
 from countermove.execution import in_turn, phase, pieces, search_bar, step_bar
 from countermove.recourse import Settings, best_reachable
-from countermove.response._compile import over_rows
+from countermove.response.compilation import over_rows
 from countermove.scores import LinearScore, MLPScore
 
 D = 4

@@ -15,14 +15,14 @@ from countermove.response import (
     RepresentationResponse,
     ScalarResponse,
 )
-from countermove.response._tree_best import UnprovenWarning
 from countermove.response.manifold import PointsResponse
+from countermove.response.tree_best import UnprovenWarning
 from countermove.scores import LinearScore, MLPScore, RepresentationScore
 from countermove.scores.adopted import adopt
 from countermove.scores.base import values
 from countermove.transfer.induced import at
 
-pytestmark = pytest.mark.filterwarnings("ignore::countermove.response._tree_best.UnprovenWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::countermove.response.tree_best.UnprovenWarning")
 HELD = ActionSet(immutable=[3])
 
 

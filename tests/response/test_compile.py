@@ -1,6 +1,6 @@
 """Compiled kernels are never older than their sources."""
 
-from countermove.response._compile import forget_stale_kernels
+from countermove.response.compilation import forget_stale_kernels
 
 
 def test_an_edit_anywhere_forgets_every_compiled_kernel(tmp_path):

@@ -17,7 +17,6 @@ from countermove.data.schema import load_schema
 from countermove.data.sources import read_embedded
 from countermove.errors import CostError, ParameterError
 from countermove.learning.classifier import StrategicClassifier
-from countermove.learning.compilation import _usual_ranges
 from countermove.people import (
     ActionSet,
     MahalanobisCost,
@@ -34,9 +33,8 @@ from countermove.response import (
     Population,
     ScalarResponse,
 )
-from countermove.response._possible import PossiblePeople
-from countermove.response.exact._cheapest import cheapest_exact
-from countermove.response.response_set import _warn_once, kinds_of, obeying
+from countermove.response.exact.cheapest import cheapest_exact
+from countermove.response.response_set import kinds_of, obeying, warn_once
 from countermove.response.training_signal import reach_around
 from countermove.scores import LinearScore
 from countermove.training import Loss
@@ -361,7 +359,8 @@ def test_everybody_responds_to_rules_that_all_but_ignore_a_feature():
     """A hundred people stopped a training run where one weight was 1e-8 of another."""
     _, X, actions = crowd("credit", 6_000)
     movable = np.flatnonzero((actions.box(X)[0] < 0.0).any(axis=0))
-    people, main, budget = PossiblePeople(actions, X), movable[0], np.array([2.0])
+    main, budget = movable[0], np.array([2.0])
+    people = BestResponse(actions=actions).plan(X.shape[1]).people(X)
     ones, slope = np.ones(X.shape[1]), np.zeros(X.shape[1])
     slope[main] = -1.0
     alone = people.reach(slope, ones, budget).gain
@@ -383,7 +382,7 @@ def test_everybody_responds_to_rules_that_all_but_ignore_a_feature():
 def test_rules_of_weights_of_every_size_equal_a_convex_program_per_branch(name):
     _, X, actions = crowd(name, 40)
     draws, d = np.random.default_rng(3), X.shape[1]
-    people = PossiblePeople(actions, X)
+    people = BestResponse(actions=actions).plan(d).people(X)
     for i in range(40):
         weight = draws.choice([-1.0, 1.0], d) * 10.0 ** -draws.uniform(0.0, 7.0, d)
         found = people.reach(weight, np.ones(d), np.array([2.0]))
@@ -509,7 +508,7 @@ def test_training_among_possible_people_ends_at_one_optimum_from_six_starts():
 def test_whoever_stands_where_nobody_ends_up_may_stay_or_move_inward():
     actions = little_people()
     X = np.array([[-1.0, 3.5], [-1.0, 0.5]])
-    people = PossiblePeople(actions.for_response(), X).people
+    people = BestResponse(actions=actions).plan(2).people(X).people
     assert (people.low <= 0.0).all()
     assert (people.high >= 0.0).all()
     assert people.low[0, 1] == pytest.approx(-6.5)
@@ -526,7 +525,7 @@ def test_who_obeys_relations_and_who_relaxes_them_with_one_warning_or_is_refused
     assert obeying(slow, strictly=True) is slow
     published = ScalarResponse(actions=actions, polish=False, start="stay")
     for other in (slow, Population([best, slow], [0.5, 0.5]), published):
-        _warn_once.cache_clear()
+        warn_once.cache_clear()
         caplog.clear()
         for _ in range(3):
             relaxed = obeying(other)
@@ -541,4 +540,10 @@ def test_who_obeys_relations_and_who_relaxes_them_with_one_warning_or_is_refused
 
 
 def _no_relations(d):
-    return Possible.from_description(_usual_ranges(d)).relations
+    none = {"A": [], "lower": [], "upper": [], "texts": []}
+    said = {
+        "columns": [str(j) for j in range(d)], "rows": none, "conditional": none, "derived": [],
+        "histories": [], "premise_columns": [], "premise_values": [], "mean": [0.0] * d,
+        "scale": [1.0] * d, "low": [-2.0] * d, "high": [2.0] * d,
+    }  # fmt: skip
+    return Possible.from_description(said).relations

@@ -1,25 +1,22 @@
-"""Responses read off the unbounded path and solved in blocks are those of the traced polyline."""
+"""Responses of many people, free and in boxes, do not depend on how their bounds are written."""
 
 import numpy as np
 import pytest
 
 from countermove.people import ActionSet, MixtureCost, QuadraticCost, WeightedQuadraticCost
 from countermove.response import BestResponse, ScalarResponse
-from countermove.response._bounded_rows import BLOCK, safety_rows, score_rows
-from countermove.response._polyline_solver import solve_best, solve_smooth
-from countermove.response._rows import unbounded_path
-from countermove.response.base import GAIN
-from countermove.response.reduction import RowSolutions
 from countermove.response.step import rise
 
-D, N = 6, 3 * BLOCK + 7
+D, N = 6, 1543
+FAR = 60.0
 RNG = np.random.default_rng(8)
-WEIGHTS, DIRECTION = RNG.uniform(0.2, 4.0, D), RNG.normal(size=D)
+WEIGHTS, DIRECTION, RULE = RNG.uniform(0.2, 4.0, D), RNG.normal(size=D), np.linspace(-1.0, 1.5, D)
 COSTS = {
     "quadratic": QuadraticCost(0.7),
     "weighted": WeightedQuadraticCost(WEIGHTS),
     "mixture": MixtureCost(DIRECTION, 0.3),
     "steep mixture": MixtureCost(DIRECTION, 0.05, 2.0),
+    "against the rule": MixtureCost(RULE, 0.5),
 }
 BOXES = {
     "free": {},
@@ -38,59 +35,45 @@ def people():
     return np.random.default_rng(9).normal(size=(N, D)) * 0.4
 
 
-def traced(response, score, X, gain=GAIN, **smooth):
-    """Return everybody's response by the polyline solver."""
-    arrays = response.reduction(score, len(X)).arrays
-    w, b = score.weight.detach().numpy(), score.bias.item()
-    solution = RowSolutions.empty(len(X), np.empty_like(X))
-    now, who = score_rows(X, w, b), np.arange(len(X))
-    if smooth:
-        solve_smooth(arrays, X, now, **smooth, as_action=False, write=True, who=who,
-                     solution=solution, factors=np.ones(1))  # fmt: skip
-    else:
-        margin = np.empty(len(X))
-        safety_rows(X, w, b, now, False, margin)
-        solve_best(arrays, X, now, margin, np.array([gain]), False, True, who, solution)
-    return solution
+def person_by_person(box):
+    """Return the same box with bounds for everybody apart, far away where there were none."""
+    wide = {"lower": np.full(D, -FAR), "upper": np.full(D, FAR)} | box
+    wide["lower"] = np.where(
+        np.isin(np.arange(D), box.get("only_increase", [])), 0.0, wide["lower"]
+    )
+    bounds = {end: np.broadcast_to(wide[end], (N, D)).copy() for end in ("lower", "upper")}
+    return ActionSet(**(wide | bounds))
+
+
+def agree(response, score, people, box, tolerance):
+    apart = response(person_by_person(box))
+    found, wanted = response(ActionSet(**box)).respond(score, people), apart.respond(score, people)
+    np.testing.assert_allclose(found.x_new, wanted.x_new, atol=tolerance)
+    np.testing.assert_allclose(found.cost, wanted.cost, atol=tolerance)
+    few = np.arange(0, N, 97)
+    alone = [apart.of_rows([i]).respond(score, people[[i]]).x_new for i in few]
+    np.testing.assert_array_equal(np.vstack(alone), wanted.x_new[few])
+    np.testing.assert_array_equal(
+        response(ActionSet(**box)).decisions_after(score, people),
+        apart.decisions_after(score, people),
+    )
 
 
 @costs
 @boxes
-def test_best_responses_are_those_of_the_polyline(make_score, people, cost, box):
-    score = make_score(RNG.normal(size=D), -0.2)
-    response = BestResponse(cost, ActionSet(**box))
-    found, wanted = response.respond(score, people), traced(response, score, people)
-    np.testing.assert_allclose(found.x_new, wanted.out, atol=1e-10)
-    np.testing.assert_allclose(found.cost, wanted.cost, atol=1e-10)
-    np.testing.assert_array_equal(response.decisions_after(score, people), wanted.favoured)
+def test_best_responses_do_not_depend_on_how_bounds_are_written(make_score, people, cost, box):
+    agree(lambda a: BestResponse(cost, a), make_score(RULE, -0.2), people, box, 1e-10)
 
 
 @costs
 @boxes
 @pytest.mark.parametrize("temperature", [0.05, 0.2, 0.5, 2.0])
 @pytest.mark.parametrize("start", ["global", "stay"])
-def test_smooth_responses_are_those_of_the_polyline(
+def test_smooth_responses_do_not_depend_on_how_bounds_are_written(
     make_score, people, cost, box, temperature, start
 ):
-    score = make_score(np.linspace(-1.0, 1.5, D), -0.2)
-    response = ScalarResponse(cost, ActionSet(**box), temperature, start)
-    unit = response.reduction(score, len(people)).unit_value
-    wanted = traced(response, score, people, sharpness=1.0 / (temperature * unit),
-                    first=start == "stay")  # fmt: skip
-    found = response.respond(score, people)
-    np.testing.assert_allclose(found.x_new, wanted.out, atol=1e-9)
-    np.testing.assert_allclose(found.cost, wanted.cost, atol=1e-9)
-
-
-def test_a_cost_that_opposes_the_rule_has_no_closed_path(make_score):
-    """On the kink nothing is left to gain when it points where the score does."""
-    score = make_score([1.0, 2.0], 0.0)
-    straight = BestResponse(MixtureCost([1.0, 2.0], 0.5)).reduction(score, 1)
-    assert unbounded_path(straight) is None
-    slanted = BestResponse(MixtureCost([1.0, 0.0], 0.5)).reduction(score, 1)
-    path = unbounded_path(slanted)
-    assert 0.0 < path.rate < path.beyond
-    assert np.isfinite(path.turn)
+    score = make_score(RULE, -0.2)
+    agree(lambda a: ScalarResponse(cost, a, temperature, start), score, people, box, 1e-9)
 
 
 def test_the_slope_of_the_step_keeps_its_digits_far_out():

@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countermove.people import ActionSet, LinearCost, MixtureCost, QuadraticCost
-from countermove.response import ScalarResponse
+from countermove.response import BestResponse, ScalarResponse
 from countermove.response.step import smoothed_step
 from countermove.scores import LinearScore
+
+from .conftest import linear_score
 
 starts = pytest.mark.parametrize("start", ["global", "stay"])
 
@@ -21,19 +23,16 @@ def worth(case, response: ScalarResponse, x: np.ndarray, x_new: np.ndarray) -> n
     return smoothed_step(torch.from_numpy(y)).numpy() - case.cost.price(x, x_new)
 
 
-def best_on_a_fine_path(case, response, i: int, n: int = 4001) -> float:
-    """Return the best worth among a fine grid of prices: every stationary point has a price."""
-    from countermove.response._polyline_solver import Chunk
-
-    arrays = response.reduction(case.score, len(case.X)).arrays
-    person = Chunk(arrays, case.X, np.array([i]))
+def best_over_levels(case, response: ScalarResponse, levels: np.ndarray) -> np.ndarray:
+    """Return each person's best worth when going to one of these scores for what that costs."""
     unit = response.reduction(case.score, len(case.X)).unit_value if response.normalised else 1.0
-    highest = np.sqrt(0.5) / (response.temperature * unit)
-    person.trace(highest, np.inf)
-    gains = np.linspace(person.G[0, 0], person.G[0, person.count[0] - 1] + 5.0, n)
-    act = person.act(gains, np.linspace(0.0, highest, n))
-    x = np.repeat(case.X[i : i + 1], n, axis=0)
-    return float(worth(case, response, x, x + act.action).max())
+    payers, best = BestResponse(case.cost, case.actions), np.full(len(case.X), -np.inf)
+    for level in levels:
+        lowered = linear_score(case.w, case.b - level)
+        y = torch.tensor(level / (response.temperature * unit))
+        gained = float(smoothed_step(y)) - payers.crossing_cost(lowered, case.X)
+        best = np.maximum(best, gained)
+    return best
 
 
 @starts
@@ -62,8 +61,10 @@ def test_the_global_response_beats_a_fine_grid(make_case, cost_name, boxed, temp
         response = ScalarResponse(case.cost, case.actions, temperature)
         found = response.respond(case.score, case.X)
         values = worth(case, response, case.X, found.x_new)
-        for i in range(len(case.X)):
-            assert values[i] >= best_on_a_fine_path(case, response, i) - 1e-8
+        there, now = found.x_new @ case.w + case.b, case.X @ case.w + case.b
+        near = (there[:, None] + np.array([-1e-2, -1e-4, 1e-4, 1e-2])).ravel()
+        levels = np.concatenate([np.linspace(now.min(), now.max() + 5.0, 100), near])
+        assert (values >= best_over_levels(case, response, levels) - 1e-8).all()
 
 
 @settings(max_examples=40, deadline=None)

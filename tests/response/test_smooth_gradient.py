@@ -40,49 +40,6 @@ def test_the_fixed_point_gradient_is_the_derivative(make_case, cost_name, boxed,
     assert torch.autograd.gradcheck(function, inputs, atol=2e-5, rtol=1e-3)
 
 
-def proxy_answer(case, cost, w, b, X, at):
-    """Return the scores after one proxy linearised at the scores ``at``."""
-    from countermove.response._polyline import proxy_rows
-    from countermove.response._polyline_solver import Chunk
-
-    score = LinearScore(len(w))
-    with torch.no_grad():
-        score.weight.copy_(w)
-        score.bias.copy_(b)
-    arrays = ScalarResponse(cost, case.actions).reduction(score, len(X)).arrays
-    chunk = Chunk(arrays, X, np.arange(len(X)))
-    chunk.trace(10.0, np.inf)
-    s = X @ w.numpy() + float(b)
-    gain, price = np.empty(len(X)), np.empty(len(X))
-    proxy_rows(chunk.G, chunk.U, chunk.count, chunk.rate, s, 1 / 0.4, at, gain, price)
-    return s + chunk.act(gain, price).reached
-
-
-def test_the_last_proxy_gradient_is_that_of_the_proxy(make_case, cost_name, boxed):
-    """Finite differences of: linearise at the fixed last point, solve, read the score."""
-    case = make_case(cost_name, 7, boxed, n=6, d=4)
-    case.X[:] *= 0.7
-    response = ScalarResponse(case.cost, case.actions, 0.4, "stay", False, "last_proxy")
-    X = torch.from_numpy(case.X)
-    last = response.respond(case.score, case.X).x_new
-    response.scores_after(case.score, X).sum().backward()
-    w, b = case.score.weight.detach().clone(), case.score.bias.detach().clone()
-
-    def signal(w, b):
-        at = last @ w.numpy() + float(b)
-        return proxy_answer(case, case.cost, w, b, case.X, at).sum()
-
-    step = 1e-6
-    for j in range(len(w)):
-        up, down = w.clone(), w.clone()
-        up[j] += step
-        down[j] -= step
-        slope = (signal(up, b) - signal(down, b)) / (2 * step)
-        assert float(case.score.weight.grad[j]) == pytest.approx(slope, rel=1e-4, abs=1e-6)
-    slope = (signal(w, b + step) - signal(w, b - step)) / (2 * step)
-    assert float(case.score.bias.grad) == pytest.approx(slope, rel=1e-4, abs=1e-6)
-
-
 @starts
 @pytest.mark.parametrize("gradient", ["fixed_point", "last_proxy"])
 @pytest.mark.parametrize("normalised", [True, False])

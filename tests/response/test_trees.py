@@ -16,8 +16,8 @@ from countermove.people import (
 )
 from countermove.people.feasible import FeasibleActions, feasible_actions
 from countermove.response import BestResponse
-from countermove.response._tree_best import TreeBest, UnprovenWarning
-from countermove.response._trees import TreeMoves, cheapest_crossing, highest_score
+from countermove.response.tree_best import TreeBest, UnprovenWarning
+from countermove.response.trees import TreeMoves, cheapest_crossing, highest_score
 from countermove.scores.trees import TreeEnsemble, TreeScore
 
 D = 5

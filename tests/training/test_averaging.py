@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-import pytest
 import torch
 
 from countermove.training import Loss, Trainer
-from countermove.training._averaging import Average
 
 from .conftest import BlindRisk
 from .test_trainer import start, weights
@@ -24,19 +22,26 @@ def trained(sample, trainer, **changes):
     return weights(score), history
 
 
-def test_steps_weigh_as_the_recursion_says():
-    parameter = torch.nn.Parameter(torch.tensor([9.0], dtype=torch.float64))
-    average = Average([parameter])
-    assert float(average.values[0]) == 9.0
-    # Shares 1, 4/5, 4/6: weights 1/15, 4/15 and 10/15 of the three steps.
-    for value in (1.0, 2.0, 6.0):
-        with torch.no_grad():
-            parameter.fill_(value)
-        average.take()
-    assert float(average.values[0]) == pytest.approx((1 * 1 + 4 * 2 + 10 * 6) / 15)
-    with average.in_place():
-        assert float(parameter.detach()) == pytest.approx(4.6)
-    assert float(parameter.detach()) == 6.0
+@dataclasses.dataclass
+class WatchedRisk(BlindRisk):
+    """Keeps the weights that every step starts from."""
+
+    seen: list[torch.Tensor] = dataclasses.field(default_factory=list)
+
+    def loss(self, score, X, y):
+        if torch.is_grad_enabled():
+            self.seen.append(weights(score).clone())
+        return super().loss(score, X, y)
+
+
+def test_steps_weigh_as_the_recursion_says(sample):
+    """Shares 1, 4/5, 4/6: weights 1/15, 4/15 and 10/15 of three steps."""
+    whole = dataclasses.replace(NOISY, batch_size=len(sample.X), max_epochs=3)
+    kept, _ = trained(sample, whole)
+    watched = WatchedRisk(Loss("logistic"))
+    dataclasses.replace(whole, max_epochs=4).fit(start(), watched, sample)
+    first, second, third = watched.seen[1:4]
+    torch.testing.assert_close(kept, (first + 4.0 * second + 10.0 * third) / 15.0)
 
 
 def test_all_epochs_are_run_and_the_last_record_is_of_what_is_kept(sample):

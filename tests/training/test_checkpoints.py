@@ -10,7 +10,6 @@ import torch
 from countermove.errors import ModelFileError
 from countermove.scores import LinearScore
 from countermove.training import Loss, Trainer
-from countermove.training._checkpoints import Checkpoint
 
 from .conftest import BlindRisk
 from .test_trainer import start, weights
@@ -96,25 +95,13 @@ def test_a_damaged_checkpoint_is_refused_with_what_to_do(sample, tmp_path, risk,
         Trainer(max_epochs=1).fit(start(), risk, sample, checkpoint=path)
 
 
-def test_a_safetensors_file_that_is_no_checkpoint_is_refused(tmp_path):
+def test_a_safetensors_file_that_is_no_checkpoint_is_refused(sample, tmp_path, risk):
     from safetensors.torch import save_file
 
     path = tmp_path / "other.safetensors"
     save_file({"weight": torch.ones(2)}, path)
     with pytest.raises(ModelFileError, match="format"):
-        Checkpoint.load(path)
-
-
-def test_nested_state_comes_back_as_it_was(tmp_path):
-    shared = torch.arange(3.0)
-    state = {"a": [shared, {"b": None, 0: 1.5}], "view": shared[1:], "flag": True, "empty": []}
-    Checkpoint("f", state).save(tmp_path / "c.safetensors")
-    loaded = Checkpoint.load(tmp_path / "c.safetensors").state
-    assert torch.equal(loaded["a"][0], shared)
-    assert torch.equal(loaded["view"], shared[1:])
-    assert loaded["a"][1] == {"b": None, 0: 1.5}
-    assert loaded["flag"] is True
-    assert loaded["empty"] == []
+        Trainer(max_epochs=1).fit(start(), risk, sample, checkpoint=path)
 
 
 def test_no_file_is_written_unless_asked_for(sample, tmp_path, risk, monkeypatch):

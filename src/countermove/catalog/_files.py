@@ -111,7 +111,7 @@ class AtomicJSONDataset(_ReplacedWhole, JSONDataset):  # type: ignore[misc]
 
     def preview(self) -> JSONPreview:
         """Return the document."""
-        return JSONPreview(Path(self._filepath).read_text("utf-8")) if self._there() else None
+        return Path(self._filepath).read_text("utf-8") if self._there() else None
 
 
 class StandardiserDataset(AtomicJSONDataset):

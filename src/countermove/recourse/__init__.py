@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from countermove._lazy import lazy
-from countermove.recourse._search import Settings, probability_slope
 from countermove.recourse.causal import CausalModel
 from countermove.recourse.pare import (
     ChoiceRows,
@@ -28,6 +27,7 @@ from countermove.recourse.pare import (
     smallest_calibration_size,
     smallest_group_size,
 )
+from countermove.recourse.problem import Settings, probability_slope
 from countermove.recourse.reasons import (
     ApprovedPeople,
     Reasons,

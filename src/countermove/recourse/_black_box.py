@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from countermove._types import Floats
-from countermove.recourse._search import Proposals, SearchProblem, Settings, unproven
+from countermove.recourse.problem import Proposals, SearchProblem, Settings, unproven
 from countermove.response._asked import cheapest_asked, highest_asked
 
 

@@ -16,7 +16,7 @@ from countermove._types import Floats
 from countermove.errors import ParameterError
 from countermove.execution import in_turn
 from countermove.people.feasible import FeasibleActions, FeatureBlock, absent
-from countermove.recourse._search import MARGIN, Proposals, SearchProblem, Settings
+from countermove.recourse.problem import MARGIN, Proposals, SearchProblem, Settings
 
 MOST_COMBINATIONS = 300_000
 """Combinations per person beyond which trying everything is refused."""

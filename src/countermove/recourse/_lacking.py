@@ -11,9 +11,9 @@ from countermove._types import Floats
 from countermove.data.missing import FillColumns, fill_columns
 from countermove.data.schema import MISSING, Feature, Schema
 from countermove.data.standardise import Standardiser
-from countermove.recourse._language import Phrases
-from countermove.recourse._search import ApprovalThreshold
 from countermove.recourse._steps import display_name
+from countermove.recourse.language import Phrases
+from countermove.recourse.problem import ApprovalThreshold
 from countermove.recourse.words import CHANGE
 from countermove.scores.base import score_of, values
 

@@ -15,7 +15,7 @@ from countermove._types import Floats, Index, Mask
 from countermove.execution import in_turn
 from countermove.people import ActionSet
 from countermove.people.feasible import TOLERANCE, absent
-from countermove.recourse._search import SearchProblem
+from countermove.recourse.problem import SearchProblem
 from countermove.scores.trees import TreeScore
 
 TOGETHER = 4

@@ -8,8 +8,8 @@ from countermove._types import Floats
 from countermove.execution import phase
 from countermove.people import QuadraticCost
 from countermove.people.feasible import absent
-from countermove.recourse._search import MARGIN, Proposals, SearchProblem, Settings, fall_back
-from countermove.response._trees import cheapest_crossing, highest_score, priced_by_cell
+from countermove.recourse.problem import MARGIN, Proposals, SearchProblem, Settings, fall_back
+from countermove.response.trees import cheapest_crossing, highest_score, priced_by_cell
 from countermove.scores.trees import TreeScore
 
 ROUNDING = 1e-13

@@ -15,21 +15,21 @@ from countermove.data.storage import settings_digest
 from countermove.errors import CalibrationError, NotEnoughRowsError, ParameterError
 from countermove.execution import PartTask
 from countermove.people import ActionSet
-from countermove.recourse._audit_parts import (
+from countermove.recourse._lacking import with_lacking
+from countermove.recourse.audit import audit, audited_groups, verified_costs
+from countermove.recourse.audit_shares import (
     causal_audit,
     lasting_audit,
     not_causal,
     reasons_audit,
     without_intervals,
 )
-from countermove.recourse._lacking import with_lacking
-from countermove.recourse._language import DEFAULT, Phrases, phrases_of
-from countermove.recourse._search import ApprovalThreshold, probability_slope
-from countermove.recourse.audit import audit, audited_groups, verified_costs
 from countermove.recourse.calibrate import clusters_facts
+from countermove.recourse.language import DEFAULT, Phrases, phrases_of
 from countermove.recourse.lasting import refits_of_model
 from countermove.recourse.pare import PromiseTerms, cost_certificate, cost_promise
-from countermove.recourse.pare._inputs import check_level
+from countermove.recourse.pare.inputs import check_level
+from countermove.recourse.problem import ApprovalThreshold, probability_slope
 from countermove.recourse.reasons import (
     ApprovedPeople,
     Reasons,

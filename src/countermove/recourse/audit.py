@@ -17,20 +17,20 @@ from countermove._types import Floats, Mask
 from countermove.errors import DataError
 from countermove.people import ActionSet, Cost, QuadraticCost
 from countermove.randomness import generator
-from countermove.recourse._audit_parts import (
-    GroupRecourse,
-    ShareInterval,
-    recourse_by_group,
-    share,
-)
-from countermove.recourse._audit_robustness import (
+from countermove.recourse.audit_robustness import (
     Brittleness,
     TwoSampleTest,
     brittleness,
     in_distribution,
 )
-from countermove.recourse._search import known_actions, probability_slope
+from countermove.recourse.audit_shares import (
+    GroupRecourse,
+    ShareInterval,
+    recourse_by_group,
+    share,
+)
 from countermove.recourse.performance import Performance, approves, performance, scores_of
+from countermove.recourse.problem import known_actions, probability_slope
 from countermove.scores import Score
 from countermove.scores.base import score_of
 from countermove.training._labels import refuse_weights

@@ -15,8 +15,8 @@ from countermove.data.splits import split_table
 from countermove.data.standardise import Standardiser
 from countermove.errors import CalibrationError
 from countermove.people import ActionSet
-from countermove.recourse._audit_parts import sensitive_errors
-from countermove.recourse.pare._inputs import ClusterRows
+from countermove.recourse.audit_shares import sensitive_errors
+from countermove.recourse.pare.inputs import ClusterRows
 from countermove.recourse.reasons import approved_people, reason_codes
 from countermove.recourse.recommend import FOUND, recommend
 from countermove.scores import LinearScore

@@ -17,7 +17,7 @@ from countermove._types import Floats, Index, Mask
 from countermove.errors import ParameterError
 from countermove.execution import in_turn
 from countermove.people.feasible import absent
-from countermove.recourse._search import MARGIN, Proposals, SearchProblem
+from countermove.recourse.problem import MARGIN, Proposals, SearchProblem
 from countermove.scores import Score
 from countermove.scores.base import values
 from countermove.scores.covariance import Refits

@@ -203,7 +203,7 @@ def box_step(gradient: Tensor, low: Tensor, high: Tensor) -> Tensor:
 def _polytope_step(
     gradient: Tensor, low: Tensor, high: Tensor, A: NDArray[np.float64], b: Tensor
 ) -> Tensor:
-    from countermove.recourse._polytope import linear_step
+    from countermove.recourse.polytope import linear_step
 
     step = linear_step(gradient.numpy(), low.numpy(), high.numpy(), A, b.numpy())
     return torch.from_numpy(step)

@@ -20,9 +20,9 @@ from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError
 from countermove.people import ActionSet
-from countermove.recourse._language import Phrases, chosen, filled, listed, spread
-from countermove.recourse._search import ApprovalThreshold, checked_people, probability_slope
 from countermove.recourse._steps import display_name, present_values
+from countermove.recourse.language import Phrases, chosen, filled, listed, spread
+from countermove.recourse.problem import ApprovalThreshold, checked_people, probability_slope
 from countermove.recourse.recommend import PROVEN_NONE, Advice
 from countermove.scores import Score
 from countermove.scores.base import score_of, values

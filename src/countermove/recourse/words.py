@@ -19,7 +19,9 @@ from countermove.data.relations import PathStates
 from countermove.data.schema import ROW_ID, ModelFeature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
-from countermove.recourse._language import (
+from countermove.recourse._further import further_keeps
+from countermove.recourse._steps import AdvisedChanges, horizons, step_phrases
+from countermove.recourse.language import (
     DEFAULT,
     Phrases,
     capitalised,
@@ -28,8 +30,6 @@ from countermove.recourse._language import (
     value_words,
     whole,
 )
-from countermove.recourse._region import further_keeps
-from countermove.recourse._steps import AdvisedChanges, horizons, step_phrases
 from countermove.recourse.recommend import (
     BEYOND_REACH,
     FOUND,
@@ -99,10 +99,7 @@ class Telling:
         """Return what those with an action change, in original units."""
         units = self.standardiser
         before = units.inverse(X[found])
-        action, low, high = (
-            units.action_to_original(part[found])
-            for part in (advice.action, advice.action_low, advice.action_high)
-        )
+        action = units.action_to_original(advice.action[found])
         kept = None
         if self.model is not None:
             kept = np.zeros(before.shape, bool)
@@ -111,14 +108,7 @@ class Telling:
                 kept = further_keeps(self.schema, slope, whole(before + action), action)
         states = tuple(PathStates(p.path, p.columns, p.states[found]) for p in self.paths)
         moved = np.asarray(np.abs(action) > NOTHING * units.scale)
-        if kept is not None:
-            # Where an amount is no bound but has room, the region speaks for all amounts together.
-            kept[(moved & ~kept & (low < high)).any(axis=1)] = False
-        # Nobody is told that they may also go the other way.
-        low = np.where(action > 0.0, np.maximum(low, 0.0), low)
-        high = np.where(action < 0.0, np.minimum(high, 0.0), high)
-        ends = before + low, before + high
-        return AdvisedChanges(self.schema, before, action, moved, kept, states, *ends)
+        return AdvisedChanges(self.schema, before, action, moved, kept, states)
 
 
 def _slope(model: Any) -> Floats | None:
@@ -161,8 +151,6 @@ def _value(moves: AdvisedChanges, column: ModelFeature, value: float, phrases: P
 
 CHANGE = "change:"
 """Prefix of the columns that hold a feature's change in original units."""
-LOW, HIGH = "low:", "high:"
-"""Prefixes of the columns that hold the certified region of an amount, in original units."""
 
 
 def sentences(
@@ -219,10 +207,7 @@ def advice_table(
     Columns: ``row_id``, ``decision`` (+1 or -1, as they stand), ``probability``,
     ``status``, ``probability_after``, ``cost``, ``survival``, ``lasting`` and
     ``uncertain_weight`` (see `Advice`), one ``change:<column>`` in original units for every
-    column the schema lets people change (missing where no action is known), ``low:<column>`` and
-    ``high:<column>`` for every amount among them (the certified region: whoever ends between the
-    two, in all columns at once, is approved and possible; missing without an action),
-    ``alternative_1``
+    column the schema lets people change (missing where no action is known), ``alternative_1``
     and ``alternative_2`` where the advice has some (other ways in words, missing where there is
     none within the ceiling), and ``words``.
 
@@ -241,18 +226,11 @@ def advice_table(
         raise DataError(f"{len(names)} ids for the advice of {len(advice.status)} people")
     rounding = np.abs(advice.action) <= NOTHING
     action = standardiser.action_to_original(np.where(rounding, 0.0, advice.action))
-    before = standardiser.inverse(X)
-    together = {name for path in schema.paths for name in path.columns}
-    acts = np.isin(advice.status, (FOUND, BEYOND_REACH))
-    changes, region = {}, {}
+    changes = {}
     for j, column in enumerate(schema.model_features()):
         if column.change == "immutable":
             continue
         changes[f"{CHANGE}{column.name}"] = _whole(action[:, j], column)
-        if column.group is None and column.kind != "binary" and column.name not in together:
-            for name, part in ((LOW, advice.action_low), (HIGH, advice.action_high)):
-                ends = before[:, j] + part[:, j] * standardiser.scale[j]
-                region[f"{name}{column.name}"] = np.where(acts, _whole(ends, column), np.nan)
     telling = Telling(schema, standardiser, model, language, paths)
     others = {
         f"alternative_{k + 1}": pd.Series(
@@ -273,7 +251,6 @@ def advice_table(
             "lasting": advice.lasting,
             "uncertain_weight": advice.uncertain_weight,
             **changes,
-            **region,
             **others,
             "words": pd.Series(words.to_pandas(), dtype="str"),
         }

@@ -16,8 +16,8 @@ from countermove.execution import in_turn, phase
 from countermove.people import Cost
 from countermove.people.feasible import FeasibleActions, absent
 from countermove.randomness import generator
-from countermove.response._tree_best import TreeBest
-from countermove.response._trees import TreeMoves
+from countermove.response.tree_best import TreeBest
+from countermove.response.trees import TreeMoves
 from countermove.scores import Score
 from countermove.scores.base import values
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from countermove.people.action_box import SLACK
-from countermove.response._compile import jit
 from countermove.response._knots import (
     kink_action,
     kink_multiplier,
@@ -24,6 +23,7 @@ from countermove.response._polyline import (
     peak,
     price_of_gain,
 )
+from countermove.response.compilation import jit
 from countermove.response.reduction import FINE
 from countermove.response.step import LEFT_OVER, rise_and_bend
 

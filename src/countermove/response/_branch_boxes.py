@@ -13,7 +13,6 @@ import numpy as np
 
 from countermove._types import Floats, Index, Mask
 from countermove.people.feasible import APART
-from countermove.response._compile import inlined, lean
 from countermove.response._relation_rows import (
     ACTION,
     ALONG,
@@ -26,6 +25,7 @@ from countermove.response._relation_rows import (
     Y,
     list_live,
 )
+from countermove.response.compilation import inlined, lean
 
 
 class BranchTables(NamedTuple):

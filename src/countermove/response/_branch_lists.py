@@ -24,7 +24,6 @@ from countermove.response._branch_rows import (
     next_branch,
     steepness,
 )
-from countermove.response._compile import inlined, jit, lean
 from countermove.response._price_search import CROSS, settle
 from countermove.response._relation_rows import (
     ACTION,
@@ -37,6 +36,7 @@ from countermove.response._relation_rows import (
     make_desk,
     totals,
 )
+from countermove.response.compilation import inlined, jit, lean
 from countermove.response.reduction import FINE, NOT_CONVERGED
 
 

@@ -22,7 +22,6 @@ from countermove.response._branch_boxes import (
     weigh,
     whole_box,
 )
-from countermove.response._compile import inlined, jit, lean
 from countermove.response._price_search import (
     CROSS,
     EXHAUSTED,
@@ -48,6 +47,7 @@ from countermove.response._relation_rows import (
     tangent,
     totals,
 )
+from countermove.response.compilation import inlined, jit, lean
 from countermove.response.reduction import FINE, NOT_CONVERGED
 from countermove.response.step import rise_and_bend, step
 

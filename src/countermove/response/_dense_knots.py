@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from countermove.response._compile import jit
 from countermove.response._knots import CREEP, MATCH
 from countermove.response._polyline import fill_costs
+from countermove.response.compilation import jit
 from countermove.response.reduction import FINE, INFEASIBLE, NOT_CONVERGED
 
 ROUNDING = 1e-13

@@ -16,8 +16,8 @@ import math
 
 import numpy as np
 
-from countermove.response._compile import jit
 from countermove.response._polyline import fill_costs
+from countermove.response.compilation import jit
 from countermove.response.reduction import FINE, NOT_CONVERGED, UNBOUNDED
 
 CREEP = 1e-10

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from countermove.response._compile import jit
+from countermove.response.compilation import jit
 from countermove.response.reduction import FINE
 from countermove.response.step import (
     INFLECTION,

@@ -20,9 +20,9 @@ from countermove.response._branch_rows import (
     reach_branches,
     smooth_branches,
 )
-from countermove.response._compile import over_rows
 from countermove.response._relation_rows import SparseRows
-from countermove.response.exact._cheapest import padded_options, premise_sides
+from countermove.response.compilation import over_rows
+from countermove.response.exact.cheapest import padded_options, premise_sides
 from countermove.response.reduction import FINE, NOT_CONVERGED, Reduction, RowSolutions
 
 NOTHING = 1e-11

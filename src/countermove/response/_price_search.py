@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from countermove.response._compile import inlined, lean
 from countermove.response._knots import CREEP, MATCH
 from countermove.response._polyline import HIGHEST_RISE, peak
 from countermove.response._relation_rows import (
@@ -28,6 +27,7 @@ from countermove.response._relation_rows import (
     tangent,
     totals,
 )
+from countermove.response.compilation import inlined, lean
 from countermove.response.reduction import FINE, INFEASIBLE, NOT_CONVERGED
 from countermove.response.step import rise_and_bend
 

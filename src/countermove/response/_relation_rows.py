@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
-from countermove.response._compile import inlined, jit, lean
 from countermove.response._dense_knots import cold_multipliers
+from countermove.response.compilation import inlined, jit, lean
 from countermove.response.reduction import FINE, INFEASIBLE, NOT_CONVERGED
 
 TOLERANCE = 1e-12

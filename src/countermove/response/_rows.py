@@ -34,8 +34,8 @@ from countermove.response._bounded_rows import (
     safety,
     settle_stopped,
 )
-from countermove.response._compile import jit
 from countermove.response._polyline import peak
+from countermove.response.compilation import jit
 from countermove.response.reduction import (
     BOXED,
     FINE,

@@ -15,8 +15,8 @@ import torch
 
 from countermove._types import Floats
 from countermove.errors import NotConvergedError
-from countermove.response._compile import jit
 from countermove.response.base import Response
+from countermove.response.compilation import jit
 from countermove.response.smooth import ScalarResponse
 from countermove.response.step import follow_block, half_bend, make_curve, make_grid, rise_and_bend
 from countermove.response.training_signal import constant_weights, only_directions

@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from countermove._types import Floats, Index, Mask
-from countermove.response._compile import lean_part
+from countermove.response.compilation import lean_part
 from countermove.scores.trees import in_set
 
 SLACK = 1e-9

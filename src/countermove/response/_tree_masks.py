@@ -12,8 +12,8 @@ import numba
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
-from countermove.response._compile import lean_part
 from countermove.response._tree_cells import Words, cheapest_state, local_leaf, lowest
+from countermove.response.compilation import lean_part
 
 
 class Masks(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from countermove._types import Floats, Index
-from countermove.response._compile import lean_part
+from countermove.response.compilation import lean_part
 from countermove.scores.trees import leaf_of
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from countermove._types import Floats, Index
-from countermove.response._compile import part
 from countermove.response._tree_cells import lowest
+from countermove.response.compilation import part
 from countermove.response.exact._branches import PeopleTables, SharedTables
 from countermove.response.exact._search import FOUND, cheapest_of_person
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from countermove._types import Floats, Index
-from countermove.response._compile import jit, lean_part, part
 from countermove.response._tree_cells import (
     Cells,
     Leaves,
@@ -42,6 +41,7 @@ from countermove.response._tree_masks import (
 )
 from countermove.response._tree_places import greedy, keep, raw_sum, write_place
 from countermove.response._tree_rows import locate, nearest, set_person
+from countermove.response.compilation import jit, lean_part, part
 from countermove.response.exact._search import FOUND
 from countermove.response.exact._search import NONE as EMPTY
 from countermove.scores.trees import code_of

@@ -22,7 +22,6 @@ from countermove.response._gradient import ReachFunction, crossing_action
 from countermove.response._polyline_solver import solve_best
 from countermove.response._possible import solve_possible_best
 from countermove.response._rows import best_rows, unbounded_path
-from countermove.response._tree_best import SearchedScore, TreeBest
 from countermove.response.base import (
     GAIN,
     Crossing,
@@ -42,6 +41,7 @@ from countermove.response.reduction import (
     raise_not_finite,
     slope_of,
 )
+from countermove.response.tree_best import SearchedScore, TreeBest
 from countermove.scores import Score
 from countermove.scores.trees import TreeScore
 

@@ -245,12 +245,12 @@ def obeying(response: Response, strictly: bool = False) -> Response:
             f"{warning}. Choose another response or cost, or let columns move alone in responses: "
             "serm.actions.responses: relax"
         )
-    _warn_once(warning)
+    warn_once(warning)
     return response.relaxed()
 
 
 @lru_cache(maxsize=64)
-def _warn_once(warning: str) -> None:
+def warn_once(warning: str) -> None:
     """Say once per run what it is that responses do not obey."""
     logger.warning("%s; columns move alone in them, not in recourse", warning)
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from countermove._types import Floats
-from countermove.response._compile import jit
+from countermove.response.compilation import jit
 
 INFLECTION = 1.0340990104843837
 """Where the slope of the step stops being convex: the zero of its third derivative."""

@@ -24,10 +24,10 @@ from countermove._types import Floats, Index, Mask
 from countermove.people import Cost, QuadraticCost, WeightedQuadraticCost
 from countermove.people.action_box import Bounds
 from countermove.response._bounded_rows import action_range, row_of
-from countermove.response._compile import jit
 from countermove.response._rows import smooth_rows, straight_path
 from countermove.response.base import GAIN, NoResponse, Response, check_converged
 from countermove.response.best import BestResponse
+from countermove.response.compilation import jit
 from countermove.response.reduction import (
     INFEASIBLE,
     NOT_FINITE,

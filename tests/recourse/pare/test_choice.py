@@ -23,7 +23,7 @@ from countermove.recourse import (
     default_grid,
 )
 from countermove.recourse.pare import measure_after_response, missed_after_response, reach_of
-from countermove.recourse.pare._choice import frontier
+from countermove.recourse.pare.choice import frontier
 from countermove.response import AscentResponse, BestResponse, NoResponse, RobustResponse
 from countermove.scores.base import values
 

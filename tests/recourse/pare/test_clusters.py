@@ -17,7 +17,7 @@ from countermove.recourse import (
     certify_refused,
 )
 from countermove.recourse.pare import reach_of, refused_certificate
-from countermove.recourse.pare._inputs import ClusterRows
+from countermove.recourse.pare.inputs import ClusterRows
 from countermove.response import BestResponse, NoResponse, Population
 from countermove.scores.base import values
 

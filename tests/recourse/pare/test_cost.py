@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from countermove.errors import CalibrationError, DataError, ParameterError
 from countermove.people import ActionSet, LinearCost, QuadraticCost
 from countermove.recourse import certify_cost, recommend, smallest_calibration_size
-from countermove.recourse.pare._calibration import allowed_misses
-from countermove.recourse.pare._refused import cost_promise
+from countermove.recourse.pare import cost_promise
 from countermove.scores.base import values
 
 FREE = ActionSet()
+
+
+def allowed_misses(n, miss_rate, failure_probability):
+    """Return the largest count that the binomial law at this rate allows."""
+    return int(np.sum(binom.cdf(np.arange(n), n, miss_rate) <= failure_probability)) - 1
 
 
 def test_the_price_is_an_order_statistic_of_what_the_refused_pay(score, crowd):

@@ -9,13 +9,13 @@ from countermove.errors import ParameterError, UnknownNameError
 from countermove.people import QuadraticCost
 from countermove.recourse import calibrate_after_response
 from countermove.recourse.pare import measure_after_response
-from countermove.recourse.pare._after_response import (
+from countermove.recourse.pare.after_response import (
     approval_certificate,
     miss_shares,
     missed_after_response,
     refusal_chances,
 )
-from countermove.recourse.pare._inputs import reach_of
+from countermove.recourse.pare.inputs import reach_of
 from countermove.response import BestResponse, NoResponse, Population, RobustResponse
 from countermove.response.response_set import ConfidenceSet
 from countermove.scores.base import values

@@ -17,24 +17,24 @@ from countermove.recourse import (
     refused_grid,
 )
 from countermove.recourse.pare import reach_of, refused_certificate
-from countermove.recourse.pare._sequence import fixed_sequence
 from countermove.response import BestResponse, NoResponse, RobustResponse, ScalarResponse
 from countermove.scores.base import values
 
 GRID = expit(np.linspace(-4.0, 1.0, 21))
 
 
-def test_nothing_passes_after_the_first_failure():
-    misses = np.array([[0], [0], [30], [0]])
-    p_values, passed = fixed_sequence(binom.cdf(misses, 100, 0.05), 0.05)
-    assert passed.tolist() == [True, True, False, False]
-    assert p_values[3] == p_values[0] == binom.cdf(0, 100, 0.05)
-
-
-def test_several_counts_must_all_pass_and_parts_share_the_level():
-    found = binom.cdf([[0, 0], [0, 9]], 65, 0.05)
-    assert fixed_sequence(found, 0.05)[1].tolist() == [True, False]
-    assert fixed_sequence(found, 0.05, parts=2)[1].tolist() == [False, False]
+def test_nothing_passes_after_the_first_failure(score):
+    """Nobody of 65 is missed, then 30 of 95, then 30 of 2,095: the last is tested no more."""
+    stands = np.repeat([-3.0, -1.5, -0.5], [65, 30, 2000])
+    reaches = np.repeat([0.0, -1.2, 2.0], [65, 30, 2000])
+    people = np.column_stack([stands, np.zeros(len(stands))])
+    promise = certify_refused(score, people, expit([-2.0, -1.0, 0.0]), reach=lambda X: reaches)
+    assert promise.n.tolist() == [65, 95, 2095]
+    np.testing.assert_allclose(
+        promise.p_values, binom.cdf([0, 30, 30], [65, 95, 2095], 0.05), rtol=1e-12
+    )
+    assert promise.p_values[2] < 0.05
+    assert promise.passed.tolist() == [True, False, False]
 
 
 def test_nobody_counted_promises_nothing(score, half, crowd):

@@ -15,7 +15,7 @@ from countermove.data.rows import feature_matrix, fit_standardiser
 from countermove.data.schema import LABEL, Schema
 from countermove.errors import ModelFileError
 from countermove.scores.adopted import adopt_file
-from countermove.scores.adopted._published import model_table
+from countermove.scores.adopted.published import model_table
 from countermove.scores.base import probability, values
 from countermove.scores.storage import load_model, model_digest, save_model
 

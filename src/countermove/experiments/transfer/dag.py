@@ -14,13 +14,6 @@ from countermove._types import Floats
 from countermove.experiments._drawing import AGAIN, OTHER, PUBLISHED, RIGHT
 from countermove.experiments.protocol import Measured, Row
 from countermove.experiments.transfer import TransferExperiment
-from countermove.experiments.transfer._dag_cases import (
-    CovariateCase,
-    DagCase,
-    Reading,
-    TargetCase,
-    dag_case,
-)
 from countermove.experiments.transfer._published import (
     DrawnScores,
     cell_bounds,
@@ -29,6 +22,13 @@ from countermove.experiments.transfer._published import (
     coded_upper_covariate,
     coded_upper_target,
     published_search,
+)
+from countermove.experiments.transfer.dag_cases import (
+    CovariateCase,
+    DagCase,
+    Reading,
+    TargetCase,
+    dag_case,
 )
 from countermove.randomness import generator
 from countermove.transfer import formulas

@@ -16,22 +16,18 @@ from countermove.production.open_advice.keys import advice_key, person_hash
 from countermove.production.registry import Registry
 from countermove.production.registry.registry import OPEN_ADVICE
 
-FORMAT_VERSION = 3
-READS = (1, 2, FORMAT_VERSION)
-"""1 had no ``enough``, 2 no ``others``."""
+FORMAT_VERSION = 1
 
 
 class AdvisedMove(NamedTuple):
-    """Of one column, in original units: direction (+1 or -1), value advised, and what will do."""
+    """Of one column, in original units: direction (+1 or -1) and value advised."""
 
     way: float
     value: float
-    enough: float | None = None  # the near end of the certified region; None: the value itself
 
     def reached(self, at: float) -> bool:
         """Return whether somebody at this value has done what was advised."""
-        least = self.value if self.enough is None else self.enough
-        return self.way * (at - least) >= -ROUNDING * (1.0 + abs(least))
+        return self.way * (at - self.value) >= -ROUNDING * (1.0 + abs(self.value))
 
 
 Advised = Mapping[str, AdvisedMove]
@@ -76,7 +72,7 @@ class BatchAdvice:
         """Read what `to_record` returned; refuse what is not of its form."""
         given = dict(record)
         try:
-            if given.pop("format_version") not in READS:
+            if given.pop("format_version") != FORMAT_VERSION:
                 raise ModelFileError(f"{where} was written in another format; use its own release")
             people = {
                 person: {column: AdvisedMove(*move) for column, move in of.items()}

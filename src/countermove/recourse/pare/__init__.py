@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from countermove.recourse.pare._after_response import (
-    approval_certificate,
-    calibrate_after_response,
-    missed_after_response,
-)
 from countermove.recourse.pare._calibration import (
     GroupCalibration,
     PareCalibration,
@@ -18,21 +13,6 @@ from countermove.recourse.pare._calibration import (
     smallest_group_size,
     threshold_bound,
 )
-from countermove.recourse.pare._choice import (
-    JointChoice,
-    choose_jointly,
-    choose_threshold,
-    default_grid,
-    measure_after_response,
-)
-from countermove.recourse.pare._inputs import (
-    ROWS_PER_CLUSTER,
-    ChoiceRows,
-    PromiseTerms,
-    ReachFunction,
-    check_disjoint,
-    reach_of,
-)
 from countermove.recourse.pare._refused import (
     CostPromise,
     certify_cost,
@@ -43,6 +23,26 @@ from countermove.recourse.pare._refused import (
     refused_grid,
 )
 from countermove.recourse.pare._sequence import SequencePromise
+from countermove.recourse.pare.after_response import (
+    approval_certificate,
+    calibrate_after_response,
+    missed_after_response,
+)
+from countermove.recourse.pare.choice import (
+    JointChoice,
+    choose_jointly,
+    choose_threshold,
+    default_grid,
+    measure_after_response,
+)
+from countermove.recourse.pare.inputs import (
+    ROWS_PER_CLUSTER,
+    ChoiceRows,
+    PromiseTerms,
+    ReachFunction,
+    check_disjoint,
+    reach_of,
+)
 
 __all__ = [
     "ROWS_PER_CLUSTER",

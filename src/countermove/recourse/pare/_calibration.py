@@ -25,8 +25,7 @@ from countermove.certificates.betting import ratio_p_values
 from countermove.errors import CalibrationError, DataError, ParameterError, shown
 from countermove.execution import search_bar
 from countermove.people import ActionSet
-from countermove.recourse._search import probability_slope
-from countermove.recourse.pare._inputs import (
+from countermove.recourse.pare.inputs import (
     COUNTING,
     INDEPENDENT,
     ROWS_PER_CLUSTER,
@@ -41,6 +40,7 @@ from countermove.recourse.pare._inputs import (
     reach_of,
     reached_within,
 )
+from countermove.recourse.problem import probability_slope
 from countermove.scores.base import score_of
 from countermove.training._labels import refuse_weights
 from countermove.training.units import as_rows

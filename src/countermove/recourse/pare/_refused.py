@@ -20,12 +20,12 @@ from countermove._types import Floats, Mask
 from countermove.certificates import Assumption, Certificate, betting
 from countermove.errors import CalibrationError
 from countermove.people import ActionSet, Cost
-from countermove.recourse._search import actions_of_model, probability_slope
 from countermove.recourse.pare._calibration import (
     reached_by_most,
     smallest_calibration_size,
 )
-from countermove.recourse.pare._inputs import (
+from countermove.recourse.pare._sequence import SequencePromise, promise_of_misses
+from countermove.recourse.pare.inputs import (
     COUNTING,
     INDEPENDENT,
     ClusterRows,
@@ -39,7 +39,7 @@ from countermove.recourse.pare._inputs import (
     reach_of,
     reached_within,
 )
-from countermove.recourse.pare._sequence import SequencePromise, promise_of_misses
+from countermove.recourse.problem import actions_of_model, probability_slope
 from countermove.recourse.recommend import NOT_NEEDED, recommend
 from countermove.scores.base import score_of, values
 from countermove.training.units import standardised_model

@@ -25,7 +25,7 @@ from countermove.certificates.betting import (
 )
 from countermove.certificates.intervals import upper_share
 from countermove.errors import CalibrationError, shown
-from countermove.recourse.pare._inputs import (
+from countermove.recourse.pare.inputs import (
     COUNTING,
     INDEPENDENT,
     ROWS_PER_CLUSTER,

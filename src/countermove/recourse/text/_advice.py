@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.recourse._audit_parts import ShareInterval, share_of
-from countermove.recourse._search import ApprovalThreshold
+from countermove.recourse.audit_shares import ShareInterval, share_of
 from countermove.recourse.performance import Performance, performance
+from countermove.recourse.problem import ApprovalThreshold
 from countermove.recourse.recommend import FOUND, NOT_FOUND, NOT_NEEDED, PROVEN_NONE
 from countermove.recourse.text._encoder import Encoder
 from countermove.recourse.text._replacements import Options, Replacement

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from countermove.response.exact._cheapest import CheapestActions, cheapest_exact, highest_gain
+from countermove.response.exact.cheapest import CheapestActions, cheapest_exact, highest_gain
 
 __all__ = ["CheapestActions", "cheapest_exact", "highest_gain"]

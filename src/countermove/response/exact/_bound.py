@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from countermove._types import Floats, Index, Mask
-from countermove.response._compile import part
+from countermove.response.compilation import part
 
 STEPS = 60
 """Of the search for one price."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from countermove._types import Floats, Index, Mask
 from countermove.people.feasible import APART
-from countermove.response._compile import part
+from countermove.response.compilation import part
 from countermove.response.exact._bound import ExactCase, best_value
 
 CONTINUOUS = 1.0

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from countermove._types import Floats
-from countermove.response._compile import forget_stale_kernels, jit, part
+from countermove.response.compilation import forget_stale_kernels, jit, part
 from countermove.response.exact._bound import best_value, close_numbers, raise_bound
 from countermove.response.exact._branches import (
     branch_of,

@@ -118,7 +118,7 @@ def _part(
     most: Floats,
 ) -> CheapestActions:
     """Solve some of the people, all at once."""
-    from countermove.response._compile import over_rows
+    from countermove.response.compilation import over_rows
     from countermove.response.exact._branches import PeopleTables
     from countermove.response.exact._search import NONE, OPEN, cheapest_for_everyone
 

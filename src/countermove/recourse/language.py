@@ -206,14 +206,13 @@ def whole(values: Floats) -> Floats:
         return np.where(np.abs(values - rounded) < WHOLE, rounded, values) + 0.0
 
 
-def outward(values: Floats, sign: float, digits: int | None = None) -> Floats:
-    """Return values rounded upwards (downwards for -1) to the digits shown, or to fewer."""
+def outward(values: Floats, sign: float) -> Floats:
+    """Return values rounded upwards (downwards for -1) to the digits shown."""
     found = whole(values)
     size = np.where((found == 0.0) | ~np.isfinite(found), 1.0, np.abs(found))
-    power = np.floor(np.log10(size)) - ((DIGITS if digits is None else digits) - 1)
-    unit = 10.0 ** (np.minimum(power, 0.0) if digits is None else power)
+    unit = 10.0 ** np.minimum(np.floor(np.log10(size)) - (DIGITS - 1), 0.0)
     steps = sign * np.ceil(sign * found / unit - WHOLE)
-    return np.where((found == np.round(found)) & (digits is None), found, steps * unit)
+    return np.where(found == np.round(found), found, steps * unit)
 
 
 def value_words(feature: Feature, value: float, phrases: Phrases, *, unit: bool = False) -> str:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from countermove._types import Floats, Mask
 from countermove.randomness import generator, seed_of
-from countermove.recourse._audit_parts import ShareInterval, share
+from countermove.recourse.audit_shares import ShareInterval, share
 from countermove.recourse.performance import approves, area_under_curve
 from countermove.scores import Score
 
@@ -178,12 +178,15 @@ def in_distribution(
         for half in (slice(0, size), slice(size, 2 * size))
     )
     return tuple(
-        _tested(name, fit(learn, label, seed)(judge), label, level, seed)
+        discriminator_test(name, fit(learn, label, seed)(judge), label, level, seed)
         for name, fit in DISCRIMINATORS.items()
     )
 
 
-def _tested(name: str, scores: Floats, label: Mask, level: float, seed: int) -> TwoSampleTest:
+def discriminator_test(
+    name: str, scores: Floats, label: Mask, level: float, seed: int
+) -> TwoSampleTest:
+    """Return how well the scores of held-out rows tell the two samples apart, and how sure."""
     from scipy.stats import hypergeom, rankdata
 
     called = scores > 0.0

@@ -19,9 +19,9 @@ from countermove._types import Floats, Mask
 from countermove.certificates import Assumption, Certificate
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.people import ActionSet
-from countermove.recourse._search import probability_slope
 from countermove.recourse.pare._calibration import check_enough, check_group_sizes
-from countermove.recourse.pare._inputs import (
+from countermove.recourse.pare._sequence import SequencePromise, promise_of_misses
+from countermove.recourse.pare.inputs import (
     ClusterRows,
     ReachFunction,
     check_disjoint,
@@ -32,7 +32,7 @@ from countermove.recourse.pare._inputs import (
     reach_of,
     reached_within,
 )
-from countermove.recourse.pare._sequence import SequencePromise, promise_of_misses
+from countermove.recourse.problem import probability_slope
 from countermove.response import NoResponse, Response, Responses
 from countermove.response.ascent import ALLOWED_SHARE
 from countermove.response.base import check_converged

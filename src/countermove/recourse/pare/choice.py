@@ -24,9 +24,9 @@ from countermove.errors import (
     UnknownNameError,
     nearest,
 )
-from countermove.recourse._search import probability_slope
-from countermove.recourse.pare._after_response import calibrate_after_response, miss_shares
-from countermove.recourse.pare._inputs import (
+from countermove.recourse.pare._sequence import SequencePromise
+from countermove.recourse.pare.after_response import calibrate_after_response, miss_shares
+from countermove.recourse.pare.inputs import (
     ChoiceRows,
     PromiseTerms,
     ReachFunction,
@@ -35,7 +35,7 @@ from countermove.recourse.pare._inputs import (
     checked_grid,
     numeric_rows,
 )
-from countermove.recourse.pare._sequence import SequencePromise
+from countermove.recourse.problem import probability_slope
 from countermove.response import NoResponse, Response
 from countermove.response.response_set import members_of
 from countermove.scores.base import probability, score_of, values

@@ -211,7 +211,7 @@ def _row_tables(
 ) -> RowTables:
     """Return what the search for the cheapest place reads where rows or a kink tie columns."""
     from countermove.response._tree_rows import RowTables
-    from countermove.response.exact._cheapest import exact_tables
+    from countermove.response.exact.cheapest import exact_tables
 
     shape = None if cost is None else cost.canonical(d)
     mixed = shape is not None and _mixed(shape)

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from countermove._types import Floats, Mask
 from countermove.people.feasible import FeasibleActions, feasible_actions
-from countermove.response._trees import BUDGET, TreeMoves, cheapest_crossing, highest_score
 from countermove.response.base import GAIN, Crossing, Responses, checked_rows
+from countermove.response.trees import BUDGET, TreeMoves, cheapest_crossing, highest_score
 from countermove.scores.base import values
 from countermove.scores.opaque import OpaqueScore
 from countermove.scores.trees import TreeScore

@@ -21,7 +21,7 @@ from countermove.certificates.betting import fewest_clusters, ratio_p_values
 from countermove.errors import CalibrationError, DataError, ParameterError, shown
 from countermove.people import ActionSet, Cost
 from countermove.randomness import seed_of
-from countermove.recourse._search import actions_of_model, checked_people, method_of
+from countermove.recourse.problem import actions_of_model, checked_people, method_of
 from countermove.recourse.recommend import Limits, best_reachable
 from countermove.response import Response
 from countermove.scores import Score
