@@ -207,9 +207,7 @@ class NumberReading(CellReading):
                 lone &= ~there
                 read = np.where(there, read * factor, read)
         below = [is_("sign", "-"), is_("inner", "-"), is_("close", "-"), is_("open", "(")]
-        signs = sum(
-            map(np.asarray, [*below, is_("sign", "+"), is_("inner", "+")]), np.zeros(len(read))
-        )
+        signs = np.sum([*below, is_("sign", "+"), is_("inner", "+")], axis=0)
         strange = np.isnan(read) | (signs > 1) | (is_("open", "(") != is_("close", ")"))
         strange |= lone & (not self.bare)
         read = np.where(np.any(below, axis=0), -read, read)
