@@ -22,7 +22,7 @@ import pandas as pd
 import yaml
 
 from countermove._types import Floats, Mask
-from countermove.data._reading_entries import read_feature
+from countermove.data._entries import read_feature
 from countermove.data.doubts import SENSITIVE, gives_away, name_words
 from countermove.data.files import (
     BLOCK,
