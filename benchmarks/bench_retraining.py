@@ -19,6 +19,14 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 from scipy.stats import binom
+from tests.production.retraining.known_worlds import (
+    CHANGE,
+    MONTHLY,
+    MONTHS,
+    MOVABLE,
+    STEEP,
+    DriftingWorld,
+)
 
 from countermove._types import Floats
 from countermove.production.retraining.evidence import MONTH, Look, weigh
@@ -28,14 +36,6 @@ from countermove.production.retraining.following import (
     Memory,
     SeenBatch,
     linear_score,
-)
-from countermove.production.retraining.known_worlds import (
-    CHANGE,
-    MONTHLY,
-    MONTHS,
-    MOVABLE,
-    STEEP,
-    DriftingWorld,
 )
 from countermove.production.retraining.policy import FollowingPolicy
 from countermove.production.retraining.set_back import SetBackRows, as_seen, log_likelihood

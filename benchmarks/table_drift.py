@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from tests.production.drift.known_answers import CAUSES, known_case
 
 from countermove.certificates.intervals import share_interval
 from countermove.data.cleaning import clean
@@ -24,7 +25,6 @@ from countermove.data.sources import read_embedded
 from countermove.params import EvaluationParameters, SermParameters
 from countermove.production.drift import DriftTerms, PeopleTable, drift_report, unexpected
 from countermove.production.drift._comparison import scaled
-from countermove.production.drift.known_answers import CAUSES, known_case
 from countermove.scores import LinearScore
 from countermove.scores.storage import PublishedModel
 

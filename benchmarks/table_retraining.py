@@ -27,6 +27,7 @@ import torch
 from scipy.special import expit
 from scipy.stats import t as student
 from sklearn.ensemble import HistGradientBoostingClassifier
+from tests.production.retraining.known_worlds import BASE, MONTHLY, MONTHS, Arrivals
 
 from benchmarks.bench_retraining import HARMFUL, numbers, read, walk
 from countermove._types import Floats
@@ -37,7 +38,6 @@ from countermove.data.sources import read_raw_table
 from countermove.params import EvaluationParameters, SermParameters
 from countermove.production.retraining.follower import Follower
 from countermove.production.retraining.following import linear_score
-from countermove.production.retraining.known_worlds import BASE, MONTHLY, MONTHS, Arrivals
 from countermove.production.retraining.policy import FollowingPolicy
 from countermove.production.retraining.reach import ReachModel
 from countermove.production.retraining.set_back import SetBackRows, as_seen, fit

@@ -99,12 +99,13 @@ def main() -> None:
     torch.set_num_threads(1)
     asked = argparse.ArgumentParser()
     asked.add_argument("--splits", type=int, default=20)
-    names = ("credit", "german", "spam")
+    asked.add_argument("--seed", type=int, default=FIRST_SEED, help="of the first split")
+    names = ("credit", "german", "adult", "spam")
     asked.add_argument("--table", choices=names, nargs="*", default=list(names))
     given = asked.parse_args()
     folder = os.environ.get("COUNTERMOVE_PARITY_DATA")
     tables: dict[str, Callable[[], Table]] = {
-        name: partial(embedded, name) for name in ("credit", "german")
+        name: partial(embedded, name) for name in ("credit", "german", "adult")
     }
     if folder:
         tables["spam"] = partial(spam, Path(folder))
@@ -117,7 +118,7 @@ def main() -> None:
         table = tables[name]()
         for people, response in populations(table[0].shape[1], table[2]).items():
             found = pd.DataFrame(
-                [one_split(table, response, FIRST_SEED + k) for k in range(given.splits)]
+                [one_split(table, response, given.seed + k) for k in range(given.splits)]
             )
             kept = ", ".join(f"{k} {v}" for k, v in found["kept"].value_counts().items())
             columns = ("against plain rules", "against all", "trained against all")

@@ -24,9 +24,9 @@ from countermove.data.cleaning import clean
 from countermove.data.rows import fit_standardiser, rows_of, standardised_table
 from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import read_raw
-from countermove.learning._whole_steps import WholeStepResponse
 from countermove.learning.baselines import bias_search
 from countermove.learning.evaluation import accuracy_after
+from countermove.learning.whole_steps import WholeStepResponse
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import BestResponse, NoResponse
 from countermove.scores import Score

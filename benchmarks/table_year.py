@@ -20,16 +20,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-from benchmarks.bench_retraining import KINDS
-from countermove._types import Floats
-from countermove.production.registry import Registry
-from countermove.production.retraining.known_worlds import (
+from tests.production.retraining.known_worlds import (
     FEATURES,
     MONTHS,
     MOVABLE,
     DriftingWorld,
 )
+
+from benchmarks.bench_retraining import KINDS
+from countermove._types import Floats
+from countermove.production.registry import Registry
 
 ROOT = Path(__file__).parents[1]
 NAMES = [f"f{place}" for place in range(FEATURES)]

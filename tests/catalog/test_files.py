@@ -80,7 +80,7 @@ def test_a_write_that_fails_leaves_the_previous_file(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("countermove.catalog._files.os.replace", full)
+        patched.setattr("os.replace", full)
         with pytest.raises(
             DatasetError, match="No space left on device; the previous content is kept"
         ) as refused:

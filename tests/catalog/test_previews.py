@@ -24,7 +24,7 @@ from countermove.catalog import (
     RawTableDataset,
     SchemaDataset,
 )
-from countermove.catalog._previews import table_preview
+from countermove.catalog.previews import table_preview
 
 SCHEMAS = Path(__file__).parents[2] / "conf" / "base" / "schemas"
 TABLE = pd.DataFrame({"age": range(20), "income": np.linspace(0, 1, 20)})

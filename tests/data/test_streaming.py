@@ -186,6 +186,46 @@ def test_an_id_in_two_parts_is_set_aside(tmp_path, same, gone):
         place_rows(parts, strict, SHARES, 0)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_repeated_ids_written_differently_are_judged_alike_in_parts_and_in_one_piece(
+    tmp_path, seed
+):
+    rng = np.random.default_rng(seed)
+    spell = (str, "{}.0".format, " {}".format, "{}.00 ".format)
+    n, people = 240, 90
+    who = rng.integers(0, people, n)
+    where = rng.choice(["north", "south"], people)
+    written = {
+        "who": [f"p{k}" for k in who],
+        "x": [spell[rng.integers(4)](k) for k in who],
+        "where": [spell[2 * rng.integers(2)](where[k]) for k in who],
+        "y": [spell[rng.integers(2)](k % 2) for k in who],
+    }
+    raw = pd.DataFrame(written, dtype="str")
+    # Some of the rows differ in more than their spelling, and some cannot be read at all.
+    raw.loc[rng.integers(0, n, 20), "x"] = "3.5"
+    raw.loc[rng.integers(0, n, 20), "x"] = "much"
+    features = {
+        "x": {"kind": "numeric", "change": "both"},
+        "where": {"kind": "onehot", "categories": ["north", "south"]},
+    }
+    mapping = {"id": "who", "label": {"column": "y", "favourable": 1}, "features": features}
+    schema = Schema.from_mapping("ids", mapping | {"quarantine": 0.95})
+    parts = cut(raw, tmp_path / "ids", 4)
+    placed, whole = place_rows(parts, schema, SHARES, 0), clean_rows(raw, schema)
+    listed = ["row", "column", "expected", "row_id"]
+    in_parts, in_one = (
+        set(map(tuple, each.quarantine[listed].to_numpy())) for each in (placed, whole)
+    )
+    assert in_parts == in_one
+    assert np.flatnonzero(placed.place >= 0).tolist() == whole.kept.tolist()
+    assert len(whole.kept) > 20
+    write_parts(split_parts(parts, schema, placed.place, SHARES), tmp_path / "out")
+    found = read_parts(tmp_path / "out")
+    for name, table in split_table(whole.table, schema, SHARES, 0).items():
+        pd.testing.assert_frame_equal(found[name].read(), table, check_dtype=False)
+
+
 def test_a_table_that_grew_in_between_is_refused(german, tmp_path):
     raw, schema = german
     parts = cut(raw, tmp_path / "german", 3)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from countermove.data.fetch import TEXTS, fetch
-from countermove.data.fetch._publications import raw_table
+from countermove.data.fetch.publications import raw_table
 from countermove.data.texts import Texts, read_texts
 from countermove.errors import DataError, SourceUnreachableError, UnknownNameError
 

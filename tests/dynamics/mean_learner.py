@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner
 from countermove.errors import ParameterError
 from countermove.scores import Score
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from countermove.dynamics import (
 )
 from countermove.dynamics.deployed import schema_segments
 from countermove.dynamics.future import own_learner
-from countermove.dynamics.threat import EVERYBODY, NETWORK_APPLICANTS, REFITTED, _ThreatSearch
+from countermove.dynamics.threat import EVERYBODY, NETWORK_APPLICANTS, REFITTED, ThreatSearch
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import AscentResponse, BestResponse, GainResponse, NoResponse, Population
 from countermove.scores import LinearScore, MLPScore, NearestCentroidScore, PartlyLinearScore
@@ -213,14 +213,14 @@ def test_cheaper_moves_need_fewer_members():
 def test_a_flip_holds_for_an_independent_refit():
     """Members count by their share, where they moved to; scikit-learn fits the rest."""
     crowd = Crowd(MADE[0][:600], (MADE[1][:600] > 0) * 1.0)
-    search = _ThreatSearch(
+    search = ThreatSearch(
         crowd, BestResponse(QuadraticCost(1.0)), LogisticLearner(1 / 600), THREAT, 0
     )
     everybody = np.ones(600, dtype=bool)
-    wanted = search._wanted(everybody, "group")
+    wanted = search.wanted_people(everybody, "group")
     share = 0.7
-    ask = search._collective(np.arange(600), wanted).of_size(share)
-    acted = search._acted(ask, wanted, None)
+    ask = search.collective_of(np.arange(600), wanted).of_size(share)
+    acted = search.acted(ask, wanted, None)
     X = np.concatenate([acted.X, crowd.X])
     weight = np.repeat([share, 1.0 - share], 600)
     fitted = LogisticRegression(C=1.0, tol=1e-10).fit(X, np.tile(crowd.y, 2), sample_weight=weight)
@@ -233,10 +233,10 @@ def test_a_flip_holds_for_an_independent_refit():
 @pytest.mark.quick_validity
 def test_the_audit_sees_nobody_as_rarely_as_it_says_and_large_moves_always():
     crowd = Crowd(MADE[0][:600], (MADE[1][:600] > 0) * 1.0)
-    search = _ThreatSearch(crowd, PEOPLE, LogisticLearner(), ThreatTerms(people=600, audits=200), 0)
+    search = ThreatSearch(crowd, PEOPLE, LogisticLearner(), ThreatTerms(people=600, audits=200), 0)
     rows = np.arange(600)
-    assert search._power(rows, 0.0, crowd.X) <= 0.06
-    assert search._power(rows, 1.0, crowd.X + 1.0) == 1.0
+    assert search.audit_power(rows, 0.0, crowd.X) <= 0.06
+    assert search.audit_power(rows, 1.0, crowd.X + 1.0) == 1.0
 
 
 def test_where_nothing_can_be_done_together_it_says_so():
@@ -272,9 +272,9 @@ def test_a_flip_of_a_network_holds_for_an_independent_refit():
     n, share, rule = 150, 0.7, trained_network()
     crowd = Crowd(MADE[0][:n], (MADE[1][:n] > 0) * 1.0)
     learner = own_learner(rule, n, REFITTED)
-    search = _ThreatSearch(crowd, BestResponse(QuadraticCost(0.5)), learner, THREAT, 0)
-    wanted = search._wanted(np.ones(n, dtype=bool), "group")
-    acted = search._acted(search._collective(np.arange(n), wanted).of_size(share), wanted, None)
+    search = ThreatSearch(crowd, BestResponse(QuadraticCost(0.5)), learner, THREAT, 0)
+    wanted = search.wanted_people(np.ones(n, dtype=bool), "group")
+    acted = search.acted(search.collective_of(np.arange(n), wanted).of_size(share), wanted, None)
     assert acted.approved > 0.0
     X = torch.from_numpy(np.concatenate([acted.X, crowd.X]))
     y = torch.from_numpy(np.tile(crowd.y, 2))

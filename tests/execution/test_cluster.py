@@ -100,10 +100,10 @@ def test_local_workers_and_their_dashboard_listen_on_loopback_only():
 
 
 def test_another_host_is_warned_about(caplog, monkeypatch):
-    def nothing(*given):
-        raise ClusterError(str(given))
+    def nothing(**given):
+        raise ClusterError(given["host"])
 
-    monkeypatch.setattr("countermove.execution.cluster._local_cluster", nothing)
+    monkeypatch.setattr("distributed.LocalCluster", nothing)
     with caplog.at_level(logging.WARNING), pytest.raises(ClusterError, match=r"0\.0\.0\.0"):
         Execution("dask", workers=1, host="0.0.0.0").open()
     assert "execution.host" in caplog.text

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from countermove.errors import DataError, ParameterError
-from countermove.experiments.transfer._known_answers import (
+from countermove.experiments.transfer.known_answers import (
     GRID,
     Held,
     proposition_5_3_both,

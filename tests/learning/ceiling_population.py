@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from countermove._types import Floats
 from countermove.randomness import generator
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

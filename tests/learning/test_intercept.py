@@ -8,8 +8,8 @@ import torch
 
 from countermove.errors import ParameterError
 from countermove.learning import bias_search
-from countermove.learning._intercept import best_cut, best_shift, shift_intercept
 from countermove.learning.evaluation import accuracy_after, worst_accuracy
+from countermove.learning.intercept import best_cut, best_shift, shift_intercept
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import BestResponse, NoResponse, ScalarResponse
 from countermove.scores import LinearScore

@@ -16,7 +16,7 @@ from countermove.learning import (
     StrategicRisk,
     social_measures,
 )
-from countermove.learning._intercept import best_shift, shift_intercept
+from countermove.learning.intercept import best_shift, shift_intercept
 from countermove.learning.regularisers import Regulariser, described
 from countermove.people import (
     ActionSet,

@@ -12,18 +12,17 @@ import torch
 from countermove import StrategicClassifier
 from countermove.errors import DataError, UnknownNameError
 from countermove.learning import SocialBurden, selection
-from countermove.learning._populations import population
 from countermove.learning.baselines import bias_search
 from countermove.learning.comparison import Split, compare
+from countermove.learning.evaluation import accuracy_after
 from countermove.learning.selection import (
+    Held,
     RuleRecord,
-    _cluster_folds,
-    _Held,
-    _record,
     all_reach_alike,
-    correctness,
+    cluster_folds,
     enough_to_compare,
     expected_gain,
+    record_of,
     row_hashes,
 )
 from countermove.people import ActionSet, MixtureCost, QuadraticCost
@@ -72,8 +71,8 @@ def test_where_all_reach_alike_the_rule_is_the_blind_one_with_its_best_intercept
     assert strategic.choice_.alike
     assert "cannot matter" in strategic.choice_.sentence()
     np.testing.assert_allclose(strategic.coef_, blind.coef_, rtol=1e-6)
-    members = population(response).members
-    searched = bias_search(blind.score_, members, *crowd)
+    people = {"best": BestResponse(), "smooth": ScalarResponse()}[response]
+    searched = bias_search(blind.score_, people, *crowd)
     np.testing.assert_allclose(strategic.intercept_[0], searched.bias.item(), rtol=1e-6)
 
 
@@ -121,14 +120,11 @@ def test_an_annealed_rule_that_does_not_lead_where_it_was_fitted_is_not_cross_va
     choice = StrategicClassifier(**settings).fit(X, y).choice_
     assert "annealed" in choice.scores
     assert "annealed" not in choice.rules
-    right = {
-        name: correctness(
-            choice.scores[name], population(BestResponse(None, UNDER_A_CEILING)), X, y
-        )
+    annealed, logistic = (
+        accuracy_after(choice.scores[name], X, y, BestResponse(None, UNDER_A_CEILING)).accuracy
         for name in ("annealed", "logistic")
-    }
-    lead = right["annealed"] - right["logistic"]
-    assert lead.mean() <= 0.0
+    )
+    assert annealed <= logistic
 
 
 def test_a_direction_that_no_intercept_can_replace_is_kept():
@@ -250,7 +246,7 @@ def test_folds_keep_households_whole():
     house = rng.permutation(np.repeat(np.arange(60), 5))
     y = np.where(rng.random(300) < 0.5, 1.0, -1.0)
     total = np.zeros((2, 300))
-    for repeat, _, kept, out in _cluster_folds(y, 2, house):
+    for repeat, _, kept, out in cluster_folds(y, 2, house):
         total[repeat] += out
         assert not set(house[kept != 0.0]) & set(house[out != 0.0])
         assert 95 <= np.count_nonzero(out) <= 105
@@ -274,9 +270,9 @@ def test_the_error_of_a_gain_counts_households():
         other = np.zeros((1, 1000))
         size = np.ones((1, 1000))
         gains.append(ours.mean())
-        by_rows.append(_record(_Held(ours, 3, size), _Held(other, 3, size), True).standard_error)
-        held = _Held(ours, 3, size, house)
-        by_house.append(_record(held, _Held(other, 3, size), True).standard_error)
+        by_rows.append(record_of(Held(ours, 3, size), Held(other, 3, size), True).standard_error)
+        held = Held(ours, 3, size, house)
+        by_house.append(record_of(held, Held(other, 3, size), True).standard_error)
     ratio = np.mean(by_house) / np.mean(by_rows)
     assert ratio == pytest.approx(np.sqrt(5.0), rel=0.02)
 
@@ -287,9 +283,9 @@ def test_a_fit_with_clusters_learns_nothing_from_the_household_it_judges(crowd, 
 
     def watched(labels, repeats, clusters):
         seen.append(np.array(clusters))
-        return _cluster_folds(labels, repeats, clusters)
+        return cluster_folds(labels, repeats, clusters)
 
-    monkeypatch.setattr(selection, "_cluster_folds", watched)
+    monkeypatch.setattr(selection, "cluster_folds", watched)
     actions = ActionSet(max_value=[1.0, np.inf, np.inf, np.inf])
     StrategicClassifier(actions=actions).fit(X, y, clusters=house)
     assert len(seen) == 2  # is it enough to compare, and the comparison

@@ -9,9 +9,9 @@ import torch
 from countermove import StrategicClassifier
 from countermove.errors import ParameterError, UnknownNameError
 from countermove.learning import L2
-from countermove.learning._whole_steps import WholeStepResponse
 from countermove.learning.simple_rules import linear_score
 from countermove.learning.trees import TreeTraining
+from countermove.learning.whole_steps import WholeStepResponse
 from countermove.people import ActionSet, LinearCost, QuadraticCost
 from countermove.recourse import calibrate_pare, recommend
 from countermove.response import BestResponse, Population

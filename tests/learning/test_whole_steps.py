@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from countermove.learning._whole_steps import FINE, WholeStepResponse
 from countermove.learning.simple_rules import linear_score
+from countermove.learning.whole_steps import FINE, WholeStepResponse
 from countermove.people import ActionSet, QuadraticCost
 from countermove.response import BestResponse
 

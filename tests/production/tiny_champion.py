@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -15,7 +16,6 @@ from countermove.data.schema import Schema, load_schema
 from countermove.data.standardise import Standardiser
 from countermove.data.synthetic import TINY_BIAS, TINY_WEIGHTS, fabricate
 from countermove.execution import Execution
-from countermove.execution._mapping import Engine
 from countermove.people import ActionSet, QuadraticCost
 from countermove.production.registry import Decision, Registry, StoredVersion
 from countermove.production.registry.records import Outcome
@@ -27,6 +27,7 @@ from countermove.scores.linear import LinearScore
 from countermove.scores.storage import PublishedModel, schema_facts
 
 SCHEMA = load_schema("tiny", Path(__file__).parents[2] / "conf" / "base" / "schemas")
+Engine = Literal["serial", "threads", "dask"]
 DAYS = {"open_advice_days": 180}
 """Scores with it keep the advice they give."""
 CERTIFICATE = {"name": "pare", "applicable": True, "value": 0.05, "level": 0.95}
@@ -109,7 +110,11 @@ class Office:
         return ScoringSettings(**said | changes)  # type: ignore[arg-type]
 
     def score(
-        self, batch: str, rows: int = 50, engine: Engine = "serial", **changes: object
+        self,
+        batch: str,
+        rows: int = 50,
+        engine: Engine = "serial",
+        **changes: object,
     ) -> Scored:
         """Score a batch, so many rows at a time."""
         applicants = raw_partitions(batch, self.batches, rows)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from markupsafe import escape
 
-from countermove.reporting._citing import Cited, CitedTable
+from countermove.reporting.citing import Cited, CitedTable
 from countermove.reporting.words import number, points, share
 
 CITED = Cited("facts.json", {"a": {"smooth_0.5": [0.25, 3]}, "odd/key~<": 1, "none": None})

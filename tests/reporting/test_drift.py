@@ -2,8 +2,9 @@
 
 from functools import cache
 
+from tests.production.drift.known_answers import known_case
+
 from countermove.production.drift import DriftTerms, drift_report
-from countermove.production.drift.known_answers import known_case
 from countermove.reporting.drift import AGAINST, ALARM, drift_figure, drift_section
 
 

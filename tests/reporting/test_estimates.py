@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
-from countermove.reporting._estimates import (
+from countermove.reporting.estimates import (
     auc_difference,
     auc_estimate,
     mean_estimate,

@@ -12,7 +12,8 @@ from plotly import graph_objects, offline
 from plotly.basedatatypes import BaseTraceType
 
 import countermove
-from countermove.reporting._rendering import (
+from countermove.reporting.page import SECTIONS
+from countermove.reporting.rendering import (
     PLOTLY,
     PLOTLY_DIGEST,
     TRACES,
@@ -22,7 +23,6 @@ from countermove.reporting._rendering import (
     plotting_script,
     render,
 )
-from countermove.reporting.page import SECTIONS
 
 SOURCE = Path(countermove.__file__).parent
 ASSETS = Path(str(files("countermove.reporting"))) / "assets"

@@ -10,8 +10,6 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
-from countermove.reporting._move_map import frame
-from countermove.reporting._people import chosen_rows, steps_of
 from countermove.reporting.page import SECTIONS
 
 
@@ -95,12 +93,17 @@ def test_data_for_the_script_cannot_end_its_element(bare):
     assert json.loads(held)["people"]["row_id"][0] == "</script>"
 
 
-def test_the_frame_holds_everybody_and_the_boundary():
-    low, high = frame(MAP, "x")
+def test_the_frame_holds_everybody_and_the_boundary(bare):
+    def frame(facts):
+        html = body("moves", replace(bare, move_map=facts))
+        held = re.search(r'class="map-data">(.*?)</script>', html).group(1)
+        return json.loads(held)["range"]["x"]
+
+    low, high = frame(MAP)
     assert low < -2.0
     assert high > 1.0
     behind = MAP | {"people": MAP["people"] | {"x": [-3.0, -2.0]}}
-    assert frame(behind, "x")[1] > 0.0
+    assert frame(behind)[1] > 0.0
 
 
 @pytest.mark.parametrize("kind", ["linear", "parallel", "scores", "shifted"])
@@ -381,21 +384,38 @@ def test_further_pipelines_are_shown_where_they_ran(bare):
     assert 'href="population.json#/rules/blind/accuracy"' in html
 
 
-def test_cheapest_and_most_expensive_recourse_and_proven_dead_ends_are_shown(advice):
-    rows = dict(chosen_rows(advice))
-    assert rows[2] == "the smallest change"
-    assert rows[1] == "a large change"
-    assert rows[3] == "no recourse: proven"
-    assert rows[4] == "no recourse found"
-    assert 0 not in rows
+def test_cheapest_and_most_expensive_recourse_and_proven_dead_ends_are_shown(bare, advice):
+    html = body("advice", replace(bare, advice=advice))
+    cards = re.findall(r"<h3>Person (.*?): (.*?)</h3>", html)
+    assert cards == [
+        ("c", "the smallest change"),
+        ("b", "a large change"),
+        ("d", "no recourse: proven"),
+        ("&lt;i&gt;e&lt;/i&gt;", "no recourse found"),
+    ]
 
 
-def test_steps_are_separated_only_when_they_are_as_many_as_the_changes():
-    assert steps_of("Raise a; lower b.", 2) == ["Raise a", "Lower b"]
-    assert steps_of("Raise a; b; c.", 2) == ["Raise a; b; c."]
-    # One step of a path stands for several columns; what time does is a sentence of its own.
-    waits = steps_of("Raise a; pay on time for 3 more months. Months pass.", 3)
-    assert waits == ["Raise a", "Pay on time for 3 more months", "Months pass"]
+@pytest.mark.parametrize(
+    ("words", "changes", "steps"),
+    [
+        ("Raise a; lower b.", 2, ["Raise a", "Lower b"]),
+        ("Raise a; b; c.", 2, ["Raise a; b; c."]),
+        # One step of a path stands for several columns; what time does is a sentence of its own.
+        (
+            "Raise a; pay on time for 3 more months. Months pass.",
+            3,
+            ["Raise a", "Pay on time for 3 more months", "Months pass"],
+        ),
+    ],
+)
+def test_steps_are_separated_only_when_they_are_as_many_as_the_changes(
+    bare, advice, words, changes, steps
+):
+    moves = {f"change:{j}": float(j < changes) for j in range(3)}
+    one = advice.iloc[[1]].drop(columns=["change:income", "change:loans"])
+    html = body("advice", replace(bare, advice=one.assign(words=words, **moves)))
+    items = re.findall(r"<li>(.*?)</li>", html)
+    assert [unescape(text_of(item)) for item in items] == steps
 
 
 def test_gaming_and_sensitive_reasons_are_on_the_page_where_they_are_declared(whole):

@@ -17,9 +17,8 @@ from countermove.data.rows import design_matrix
 from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
-from countermove.reporting._summary_words import _price_sentence, headline, verdicts
 from countermove.reporting.page import report_page
-from countermove.reporting.summary import _compared, _groups, _Judged, _scorecard, decision_summary
+from countermove.reporting.summary import decision_summary, headline, verdicts, would_change
 from countermove.scores import LinearScore
 from countermove.scores.storage import PublishedModel
 
@@ -118,13 +117,52 @@ def test_groups_and_ratios_are_those_of_the_decisions(run):
             assert (entry["burden"]["low"] or 0.0) >= 0.0
 
 
-def judged_groups(sizes, references=None):
+INCOME = {"kind": "numeric", "change": "up", "unit": "EUR", "missing": "median"}
+TOY = {"label": {"column": "y", "favourable": 1}, "features": {"income": INCOME}}
+RUN = {
+    "accuracy": {"after_response": {"strategic": 0.8, "blind": 0.7}, "sensitivity": {}},
+    "response": {"kind": "best"},
+    "rows": {"test": 400},
+    "data_hash": "a",
+    "versions": {"countermove": "0"},
+    "seed": 0,
+}
+CALIBRATION = {
+    "certificate": {"value": 0.05, "words": "", "reason": "", "level": 0.95, "n": 100}
+    | {"assumptions": []},
+    "terms": {"miss_rate": 0.05, "largest_loss": 0.02},
+    "led_by": "promise",
+}
+
+
+def summarised(table, reference=None):
+    """Return the summary of decisions; rules that the table lacks decide as the published one."""
+    declared = (
+        {} if reference is None else {"sensitive": [{"column": "race", "reference": reference}]}
+    )
+    schema = Schema.from_mapping("toy", TOY | declared)
+    unit = Standardiser(np.zeros(2), np.ones(2), schema.feature_names)
+    model = PublishedModel(LinearScore(2), unit, schema.digest(), {"probability_slope": 1.0})
+    names = ("approved", "approved_after", "score_after")
+    own = {"score_after": 0.0} | {name: table[name] for name in names if name in table}
+    others = {
+        f"{rule}.{name}": column
+        for rule in ("blind", "majority", "before_promise")
+        for name, column in own.items()
+        if f"{rule}.{name}" not in table
+    }
+    return decision_summary(
+        table.assign(**own, **others), model, schema, RUN, CALIBRATION, [], None
+    )
+
+
+def judged_groups(sizes, reference=None):
     """Return how groups compare: of each so many people, the last approved least."""
     table = pd.concat(
         pd.DataFrame({"group:race": name, "approved_after": np.arange(n) < rate * n})
         for name, n, rate in sizes
     ).assign(label=1, approved=1.0, price=0.0)
-    return {one["group"]: one for one in _groups(_Judged(table, 0.05), references or {})["race"]}
+    return {one["group"]: one for one in summarised(table, reference)["groups"]["race"]}
 
 
 def test_groups_are_compared_with_the_largest_not_with_a_lucky_few():
@@ -147,14 +185,13 @@ def test_households_count_once_in_every_interval_of_the_summary():
     alone["cluster:house"] = np.arange(300).astype(str)
     four = pd.concat([alone] * 4, ignore_index=True)
     one, all_four, by_rows = (
-        _compared(_Judged(table, 0.05), {}) | _groups(_Judged(table, 0.05), {})
-        for table in (alone, four, four.drop(columns="cluster:house"))
+        summarised(table) for table in (alone, four, four.drop(columns="cluster:house"))
     )
     for path in (
         ("accuracy", "after_response", "strategic"),
         ("differences", "blind", "accuracy"),
-        ("sex", 0, "approval"),
-        ("sex", 1, "burden"),
+        ("groups", "sex", 0, "approval"),
+        ("groups", "sex", 1, "burden"),
     ):
         ends, widths = [], []
         for found in (one, all_four, by_rows):
@@ -166,16 +203,16 @@ def test_households_count_once_in_every_interval_of_the_summary():
         assert widths[2] < 0.7 * widths[1]
     assert one["auc"]["strategic"]["low"] is None
     assert by_rows["auc"]["strategic"]["low"] is not None
-    ratio = next(entry["ratio"] for entry in one["sex"] if entry["ratio"])
+    ratio = next(entry["ratio"] for entry in one["groups"]["sex"] if entry["ratio"])
     assert ratio["low"] < ratio["value"] < ratio["high"]
 
 
 def test_groups_are_compared_with_the_one_that_the_schema_names():
     sizes = [("a", 400, 0.6), ("b", 200, 0.5)]
-    found = judged_groups(sizes, {"race": "b"})
+    found = judged_groups(sizes, "b")
     assert found["a"]["ratio"]["value"] == pytest.approx(1.2)
     assert found["b"]["ratio"] is None
-    assert all(one["ratio"] is None for one in judged_groups(sizes, {"race": "c"}).values())
+    assert all(one["ratio"] is None for one in judged_groups(sizes, "c").values())
 
 
 def test_outcomes_are_rates_among_the_approved_and_the_refused(run):
@@ -200,12 +237,9 @@ def test_the_scorecard_decides_as_the_rule_does(run):
 
 
 def test_a_cell_without_a_value_has_points_and_not_points_per_unit():
-    income = {"kind": "numeric", "change": "up", "unit": "EUR", "missing": "median"}
-    described = {"label": {"column": "y", "favourable": 1}, "features": {"income": income}}
-    schema = Schema.from_mapping("toy", described)
-    unit = Standardiser(np.zeros(2), np.ones(2), schema.feature_names)
-    model = PublishedModel(LinearScore(2), unit, schema.digest(), {"probability_slope": 1.0})
-    units = {entry["column"]: entry["unit"] for entry in _scorecard(model, schema)["points"]}
+    table = pd.DataFrame({"label": [1, -1], "approved": 1.0, "approved_after": 1.0, "price": 0.0})
+    points = summarised(table)["rule"]["points"]
+    units = {entry["column"]: entry["unit"] for entry in points}
     assert units == {"income": "EUR", "income=missing": None}
 
 
@@ -344,8 +378,11 @@ def test_prices_at_which_the_comparison_turns_are_listed():
         ]
         for rule, found in {"strategic": (0.9, 0.7, 0.7, 0.7), "blind": (0.8,) * 4}.items()
     }
-    said = _price_sentence({"rules": rules, "rows": {"measured": 48}}, True, "blind rule")
-    assert "reverses at 2, 4 and 8 times the assumed one (n = 48)" in said
+    said = would_change(RUN, {"rules": rules, "rows": {"measured": 48}})[1]
+    assert (
+        "the comparison with the blind rule reverses at 2, 4 and 8 times the assumed one (n = 48)"
+        in said
+    )
 
 
 def test_where_no_column_is_sensitive_groups_are_not_tested():

@@ -114,8 +114,7 @@ def test_several_assumed_responses_are_named():
 
 
 def test_every_theorem_has_words():
-    from countermove.transfer.bounds import all_bounds
-    from countermove.transfer.bounds._setting import Setting, choose
+    from countermove.transfer.bounds import Setting, all_bounds, choose
     from countermove.transfer.sample import Pair, Sample
 
     people = Sample([-1.0, 1.0, -2.0, 2.0], [-1.0, 1.0, 1.0, -1.0])

@@ -409,7 +409,7 @@ def little_people():
     rows = {"A": [[-1.0, 1.0]], "lower": [0.0], "upper": [np.inf], "texts": ["a <= b"]}
     then = {"A": [[0.0, 1.0]], "lower": [-np.inf], "upper": [1.0], "texts": ["if a == 0"]}
     said = {
-        "columns": ["a", "b"], "rows": rows, "conditional": then, "derived": [], "histories": [],
+        "columns": ["a", "b"], "rows": rows, "conditional": then, "histories": [],
         "premise_columns": [0], "premise_values": [0.0], "mean": [0.0, 0.0], "scale": [1.0, 1.0],
         "low": [-np.inf, -np.inf], "high": [np.inf, np.inf],
     }  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from countermove.errors import ParameterError
-from countermove.experiments.transfer._known_answers import MeanEstimation
+from countermove.experiments.transfer.known_answers import MeanEstimation
 from countermove.transfer.bandit import Baseline, bandit_descent
 
 START = np.zeros(2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError
-from countermove.transfer._estimates import (
+from countermove.transfer.estimates import (
     binned_total_variation,
     kolmogorov_distance,
     linear_divergence_estimate,

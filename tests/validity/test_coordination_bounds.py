@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from countermove.dynamics.collective._spaces import Mixing
 from countermove.dynamics.collective.bilevel import Bilevel
 from countermove.dynamics.collective.coordination import coordination
+from countermove.dynamics.collective.spaces import Mixing
 from countermove.dynamics.collective.utilities import Utility
 from countermove.dynamics.crowd import Crowd
 

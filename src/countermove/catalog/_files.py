@@ -21,7 +21,7 @@ from kedro_datasets.pandas import CSVDataset, ParquetDataset
 from kedro_datasets.plotly import JSONDataset as PlotlyDataset
 from kedro_datasets.text import TextDataset
 
-from countermove.catalog._previews import ROWS, first_rows, table_preview
+from countermove.catalog.previews import ROWS, first_rows, table_preview
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import spreadsheet_safe
 from countermove.errors import StorageError

@@ -11,7 +11,7 @@ import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
 from kedro_datasets._typing import TablePreview
 
-from countermove.catalog._previews import ROWS, first_rows
+from countermove.catalog.previews import ROWS, first_rows
 from countermove.data.files import PLAIN, FileFormat
 from countermove.data.partitions import Partitions, raw_partitions, read_parts, write_parts
 from countermove.data.schema import Schema, load_schema

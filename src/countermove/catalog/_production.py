@@ -9,7 +9,7 @@ from kedro.io import AbstractVersionedDataset, DatasetError, Version
 from kedro_datasets._typing import JSONPreview, TablePreview
 
 from countermove.catalog._folders import ReadOnlyDataset, UserFilesDataset, schema_at
-from countermove.catalog._previews import ROWS, table_preview
+from countermove.catalog.previews import ROWS, table_preview
 from countermove.errors import without_passwords
 from countermove.scores.storage import DESCRIPTION, PublishedModel, load_model, save_model
 

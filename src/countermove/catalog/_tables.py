@@ -16,7 +16,7 @@ from countermove.catalog._folders import (
     UserFilesDataset,
     schema_at,
 )
-from countermove.catalog._previews import ROWS, table_preview
+from countermove.catalog.previews import ROWS, table_preview
 from countermove.data.checks import check_table
 from countermove.data.cleaning import clean_rows
 from countermove.data.files import RawTable

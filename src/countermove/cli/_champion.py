@@ -82,22 +82,17 @@ def rollback(context: Any, version: str | None, force: bool) -> None:
 
 @click.command()
 @click.option("--confirm", metavar="NAME", help="Take a batch whose date lies in the future.")
-@click.option("--confirm-labels", metavar="NAME", help="Take a batch whose labels look wrong.")
 @for_a_dataset
-def batches(context: Any, confirm: str | None, confirm_labels: str | None) -> None:
+def batches(context: Any, confirm: str | None) -> None:
     """List labelled batches: state, content, rows, rows set aside, date."""
     from countermove.production.retraining.ledger import BatchLedger
 
     files = context.catalog.load("labelled_batches")
-    asked = [
-        (name, odd) for name, odd in ((confirm, False), (confirm_labels, True)) if name is not None
-    ]
-    if asked:
+    if confirm is not None:
         with _alone(context) as (registry, history):
-            for name, odd in asked:
-                said = BatchLedger(registry).confirm(name, files, "confirmed by hand", odd)
-                history.note(registry.time(), [said])
-                click.echo(said)
+            said = BatchLedger(registry).confirm(confirm, files, "confirmed by hand")
+            history.note(registry.time(), [said])
+            click.echo(said)
         return
     ready = context.params["retrain"].ready
     ledger = BatchLedger(context.catalog.load("registry"))

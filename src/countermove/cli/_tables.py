@@ -70,9 +70,10 @@ def schema(
 @click.pass_context
 def check(context: click.Context, dataset: str, env: str | None) -> None:
     """Check the table of DATASET against its schema, as a run would."""
+    from countermove.data.drafting import open_guesses
     from countermove.data.report import report_on
     from countermove.data.schema import load_schema
-    from countermove.data.sources import read_raw_table
+    from countermove.data.sources import read_raw_table, schema_file
     from countermove.recourse.check import few_clusters, lost_to_ranges, sensitive_reasons
 
     project = Path(context.obj.project_path)
@@ -88,6 +89,13 @@ def check(context: click.Context, dataset: str, env: str | None) -> None:
         summary = (*report.summary, *([lost] if lost else []))
         warnings = (*([few] if few else []), *report.warnings)
         report = replace(report, problems=tuple(found), summary=summary, warnings=warnings)
+    path = schema_file(dataset, *_schemas(project, env))
+    if guesses := open_guesses(path.read_text(encoding="utf-8")):
+        text = (
+            f"{len(guesses)} guesses of {path.name} are open, each marked # TODO: confirm or "
+            f"correct it and delete the mark: {', '.join(guesses)}"
+        )
+        report = replace(report, warnings=(text, *report.warnings))
     click.echo(report.text())
     context.exit(0 if report.sound else 1)
 

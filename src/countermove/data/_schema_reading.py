@@ -73,7 +73,6 @@ SCHEMA_KEYS = (
     "sensitive",
     "ignore",
     "relations",
-    "derived",
     "path",
     "file",
     "read",
@@ -99,7 +98,7 @@ def schema_from_mapping(name: str, mapping: object, origin: str) -> Schema:
 
 
 def _schema(name: str, mapping: object) -> Schema:
-    from countermove.data._relation_reading import read_derived, read_paths, read_relations
+    from countermove.data._relation_reading import read_paths, read_relations
     from countermove.data.recipes import RECIPES
 
     content = mapping_entry(mapping, SCHEMA_KEYS, "the file")
@@ -136,13 +135,12 @@ def _schema(name: str, mapping: object) -> Schema:
     _check_series(schema)
     _check_groups(schema)
     check_names(schema.features)
-    derived = read_derived(content.get("derived"), features)
-    paths = read_paths(content.get("path"), schema, derived)
+    paths = read_paths(content.get("path"), schema)
     for column in (column for path in paths for column in path.columns):
         if schema.feature(column).missing is not None:
             refuse(f"features.{column}.missing", "is given, but a path needs everybody's value")
     relations = read_relations(content.get("relations"), features)
-    return replace(schema, relations=relations, derived=derived, paths=paths)
+    return replace(schema, relations=relations, paths=paths)
 
 
 def _sensitive(entry: object) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:

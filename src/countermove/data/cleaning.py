@@ -121,8 +121,12 @@ def clean_rows(
             continue
         if not all(problem.rows for problem in read.problems):
             raise_all(read.problems, schema.name, numbering(len(read.table), len(raw)))
-        found.append(listed_cells(read.problems, read.cells, read.ids, first + read.rows))
         wrong = _wrong(read, schema)
+        problems = read.problems
+        if part_from is None and schema.id is not None:
+            wrong, repeats = _without_repeats(read, schema.id, wrong)
+            problems = [*problems, *repeats]
+        found.append(listed_cells(problems, read.cells, read.ids, first + read.rows))
         if schema.series is not None and wrong.any():
             places, read = places[~wrong], None
     quarantine = with_broken(joined(found), whole.broken)
@@ -186,6 +190,14 @@ def _wrong(read: _ReadRows, schema: Schema) -> Mask:
     return wrong
 
 
+def _without_repeats(read: _ReadRows, column: str, wrong: Mask) -> tuple[Mask, list[TableProblem]]:
+    """Return which rows are wrong once ids that right rows repeat are judged, and those ids."""
+    repeated = np.zeros(len(read.table), dtype=np.bool_)
+    repeated[~wrong] = superfluous(read.table[~wrong])
+    ids = read.table[ROW_ID].rename(column)
+    return wrong | repeated, repeated_id_problems(ids, repeated)
+
+
 def _finished(read: _ReadRows, schema: Schema, whole: bool, counted: str) -> pd.DataFrame:
     """Return the typed table of rows that are all right, in the types of its columns."""
     table, problems = read.table, read.problems
@@ -220,7 +232,7 @@ def _read(
         first = part_from or 0
         typed[ROW_ID] = _row_ids(named, schema, first + rows)
         # Whether an id repeats is known only once every part has been seen.
-        problems += _id_problems(typed[ROW_ID], named, part_from is None, lenient)
+        problems += _id_problems(typed[ROW_ID], part_from is None and not lenient)
     elif {schema.series.entity, schema.series.time} <= set(named.columns):
         entity, time = named[schema.series.entity], named[schema.series.time]
         reading = schema.reading_of(schema.series.time)
@@ -283,26 +295,24 @@ def _row_ids(named: pd.DataFrame, schema: Schema, rows: Index) -> pd.Series:
     return texts(named[schema.id])
 
 
-def _id_problems(
-    ids: pd.Series, named: pd.DataFrame, whole: bool, lenient: bool
-) -> list[TableProblem]:
+def _id_problems(ids: pd.Series, whole: bool) -> list[TableProblem]:
     """Return unusable ids and, of a whole table, those that several rows have."""
-    problems = unusable_id_problems(ids)
-    if not whole:
-        return problems
     several = ids.duplicated(keep=False).to_numpy(np.bool_) & ids.notna().to_numpy(np.bool_)
-    if lenient and several.any():
-        several[several] = superfluous(ids[several], named[several])
-    return problems + repeated_id_problems(ids, several)
+    repeated = repeated_id_problems(ids, several) if whole else []
+    return unusable_id_problems(ids) + repeated
 
 
-def superfluous(ids: pd.Series, cells: pd.DataFrame) -> Mask:
-    """Return which rows of repeated ids cannot be kept: all, or of equal ones all but the first."""
-    hashes = pd.util.hash_pandas_object(cells, index=False).reset_index(drop=True)
-    whose = ids.reset_index(drop=True)
-    equal = (hashes.groupby(whose).transform("nunique") == 1).to_numpy(np.bool_)
-    kept = equal & ~whose.duplicated().to_numpy(np.bool_)
-    return np.asarray(~kept)
+def superfluous(table: pd.DataFrame) -> Mask:
+    """Return which typed rows repeat an id and go: all that have it, or of equal ones all but one.
+
+    Rows are compared by what was read from their cells, not by how the cells were written.
+    """
+    ids = table[ROW_ID]
+    several = np.array(ids.duplicated(keep=False), dtype=np.bool_)
+    hashes = pd.util.hash_pandas_object(table[several], index=False)
+    equal = (hashes.groupby(ids[several]).transform("nunique") == 1).to_numpy(np.bool_)
+    several[several] = ~equal | np.asarray(ids[several].duplicated())
+    return several
 
 
 def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool) -> pd.DataFrame:
@@ -319,7 +329,7 @@ def people_records(raw: pd.DataFrame, schema: Schema, name: str, with_ids: bool)
     problems: list[TableProblem] = []
     typed = {f.name: typed_feature(named, f, schema, problems) for f in schema.features}
     ids = texts(named[schema.id]) if with_ids and schema.id is not None else None
-    problems += [] if ids is None else _id_problems(ids, named, whole=True, lenient=False)
+    problems += [] if ids is None else _id_problems(ids, whole=True)
     raise_all(problems, name)
     table = pd.DataFrame(typed).astype({f.name: dtype_of(f) for f in schema.features})
     frame = pd.DataFrame(coded_features(table, schema), columns=list(schema.feature_names))

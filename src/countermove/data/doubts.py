@@ -46,6 +46,9 @@ DIFFERENT = 0.1
 FEWEST = 20
 """Rows of each outcome below which one column's separation proves nothing."""
 
+CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 9999999.0)
+"""Numbers that often stand for no value."""
+
 LOOKED_AT = 100_000
 """Rows that are compared; of a larger table every so many-th."""
 
@@ -84,6 +87,7 @@ def doubts(
             f"other is right in {1 - rare:.1%}; consider `--params ingest.balance=true`"
         )
     yield from _nearly_constant(table, schema)
+    yield from _codes(table, schema)
     yield from _leaks(table, seen, schema)
     yield from _late(table, schema, late or {})
     yield from _protected(seen, schema)
@@ -251,8 +255,7 @@ def association(values: pd.Series, group: pd.Series) -> float:
 
 def _copies(seen: pd.DataFrame, schema: Schema) -> Iterator[str]:
     """Yield pairs of columns that say the same."""
-    derived = {each.column for each in schema.derived}
-    usable = [f for f in schema.features if f.name not in derived and f.group is None]
+    usable = [f for f in schema.features if f.group is None]
     numbers = [f.name for f in usable if not f.categorical]
     with np.errstate(invalid="ignore", divide="ignore"):  # A constant column correlates with none.
         matrix = np.abs(seen[numbers].corr().fillna(0.0).to_numpy())
@@ -327,10 +330,45 @@ def _reached(sample: pd.Series, values: Floats) -> Floats:
     return np.searchsorted(ordered, values, side="right") / len(ordered)
 
 
+def _codes(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
+    """Yield the numbers that probably stand for no value."""
+    for feature in schema.features:
+        if feature.kind in ("numeric", "integer") and not isinstance(feature.reading, DateReading):
+            values = table[feature.name].to_numpy(np.float64)
+            for code, rows in suspected_codes(values).items():
+                yield (
+                    f"column {feature.name!r}: {code:g} in {rows} row(s) lies far from all other "
+                    "values; if it stands for no value, say so: "
+                    f"`read: {{missing_values: [{code:g}]}}`"
+                )
+
+
+def suspected_codes(values: Floats) -> dict[float, int]:
+    """Return numbers that often stand for no value and lie far from all others, with their rows.
+
+    Far is more than half of what the others span; a negative code among others that are all
+    positive or 0 is suspected wherever it stands, if several rows hold it.
+    """
+    finite = values[np.isfinite(values)]
+    rest = finite[~np.isin(finite, CODES)]
+    if len(np.unique(rest)) < 3:
+        return {}
+    low, high = float(rest.min()), float(rest.max())
+    found = {}
+    for code in CODES:
+        rows = int((finite == code).sum())
+        far = max(low - code, code - high) > (high - low) / 2
+        if rows and (far or (rows > 1 and code < 0 <= low)):
+            found[code] = rows
+    return found
+
+
 def _nearly_constant(table: pd.DataFrame, schema: Schema) -> Iterator[str]:
     for feature in schema.features:
         counts = table[feature.name].value_counts()
-        if counts.iloc[0] >= NEARLY_CONSTANT * len(table):
+        if counts.empty:
+            yield f"column {feature.name!r} has no value in any row: move it to `ignore:`"
+        elif counts.iloc[0] >= NEARLY_CONSTANT * len(table):
             others = len(table) - int(counts.iloc[0])
             yield (
                 f"column {feature.name!r} is nearly constant: all but {others} row(s) hold "

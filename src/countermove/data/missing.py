@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats, Index, Mask
 from countermove.data.schema import Feature, MissingCells, Schema, value_text
-from countermove.errors import DataError
+from countermove.errors import DataError, shown
 
 BITS = 16
 """A median is found from the top bits of the values down, so many at a time."""
@@ -123,12 +123,17 @@ def fitted_fill(schema: Schema, parts: Iterable[Floats]) -> Floats | None:
     found = fill_columns(schema)
     if not found:
         return None
-    lacking = np.zeros(len(found), dtype=np.intp)
+    lacking, n_rows = np.zeros(len(found), dtype=np.intp), 0
     levels = [np.zeros(0, dtype=np.intp)] * len(found)
     for X in parts:
+        n_rows += len(X)
         lacking += np.isnan(X[:, [each.indicator for each in found]]).sum(axis=0)
         new = [each.levels(X) for each in found]
         levels = [b if not len(a) else a + b for a, b in zip(levels, new, strict=True)]
+    empty = [e.feature.name for e, gone in zip(found, lacking, strict=True) if gone == n_rows]
+    if n_rows and empty:
+        listed = shown(map(repr, empty))
+        raise DataError(f"column {listed} has no value in any training row; ignore it")
     numbers = ("numeric", "integer")
     asked = [
         e.columns[0] for e in found if e.policy.policy == "median" and e.feature.kind in numbers
@@ -143,7 +148,7 @@ def fitted_fill(schema: Schema, parts: Iterable[Floats]) -> Floats | None:
 
 
 def lower_medians(parts: Iterable[Floats], columns: Sequence[int]) -> list[float]:
-    """Return the lower median of some columns, NaN left out: exact, in little memory."""
+    """Return the lower median of columns that have values, NaN left out: in little memory."""
     # Floats order as their bits do, once those of negative ones are turned over. Each pass settles
     # the next bits of every median by counting the values that agree with it so far.
     prefix, rank = np.zeros(len(columns), dtype=np.uint64), np.full(len(columns), -1)
@@ -158,8 +163,6 @@ def lower_medians(parts: Iterable[Floats], columns: Sequence[int]) -> list[float
                 counts[k] += np.bincount(digits.astype(np.intp), minlength=1 << BITS)
         for k in range(len(columns)):
             if rank[k] < 0:
-                if not counts[k].any():
-                    raise DataError("a column has no value in any training row; ignore it")
                 rank[k] = (counts[k].sum() - 1) // 2
             digit = int(np.searchsorted(np.cumsum(counts[k]), rank[k], side="right"))
             rank[k] -= counts[k, :digit].sum()

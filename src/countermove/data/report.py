@@ -156,6 +156,8 @@ def _row(values: pd.Series, feature: Feature) -> tuple[str, str, str, str]:
     kind = feature.kind if feature.group is None else f"one of {feature.group}"
     if feature.categorical:
         seen = _few_words(values)
+    elif values.isna().all():
+        seen = "no value"
     else:
         unit = f" {feature.unit}" if feature.unit else ""
         seen = f"{values.min():g} to {values.max():g}{unit}"

@@ -242,11 +242,8 @@ def _repeated_ids(keys: RowKeys, raw: Partitions, schema: Schema) -> pd.DataFram
     if schema.id is None or not len(suspects):
         return nothing_wrong()
     found, rows = _typed_at(suspects, raw, schema)
-    several = np.array(found[ROW_ID].duplicated(keep=False), dtype=np.bool_)
-    if several.any():
-        several[several] = superfluous(found[ROW_ID][several], found[several])
     ids = found[[ROW_ID]].set_axis([schema.id], axis=1)
-    problems = repeated_id_problems(ids[schema.id], several)
+    problems = repeated_id_problems(ids[schema.id], superfluous(found))
     return listed_cells(problems, ids, found[ROW_ID], rows)
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from countermove._lazy import lazy
 
 if TYPE_CHECKING:
-    from countermove.dynamics.collective._spaces import Mixing
     from countermove.dynamics.collective.balls import Ball
     from countermove.dynamics.collective.bilevel import Bilevel
     from countermove.dynamics.collective.collective import Collective
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from countermove.dynamics.collective.recourse_problem import Reach, recourse_problem
     from countermove.dynamics.collective.recourse_search import RecourseSearch
     from countermove.dynamics.collective.shift_audit import audit_shift
+    from countermove.dynamics.collective.spaces import Mixing
     from countermove.dynamics.collective.utilities import (
         LossUtility,
         PenalisedLossUtility,
@@ -107,7 +107,7 @@ _HOMES = {
     "LevelKPopulation": "retraining.populations",
     "LogisticLearner": "learners.linear",
     "LossUtility": "collective.utilities",
-    "Mixing": "collective._spaces",
+    "Mixing": "collective.spaces",
     "Moves": "collective.moves",
     "PenalisedLossUtility": "collective.utilities",
     "PerformativeDescent": "retraining.updates",

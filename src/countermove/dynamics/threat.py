@@ -175,7 +175,7 @@ def collective_threat(
     kept = np.sort(generator(seed, "applicants").permutation(len(y))[: terms.people])
     crowd = Crowd(X[kept], (y[kept] > 0.0).astype(np.float64))
     trainer = learner or own_learner(rule, crowd.n, REFITTED)
-    search = _ThreatSearch(crowd, people.of_rows(kept), trainer, terms, seed)
+    search = ThreatSearch(crowd, people.of_rows(kept), trainer, terms, seed)
     if not search.columns:
         return CollectiveThreat(False, "Does not apply: the schema lets nobody change anything.")
     try:
@@ -211,7 +211,7 @@ def _headline(found: tuple[SegmentThreat, ...]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _ThreatSearch:
+class ThreatSearch:
     """Applicants, what their moves cost, and what retrains."""
 
     crowd: Crowd
@@ -253,13 +253,13 @@ class _ThreatSearch:
     def smallest(self, name: str, segment: Mask, outcome: Outcome) -> SegmentThreat:
         """Return the smallest collective of a segment, by bisection of its share."""
         rows = np.flatnonzero(segment)
-        wanted = self._wanted(segment, outcome)
-        ask = self._collective(rows, wanted)
-        low, high, best = 0.0, 1.0, self._acted(ask, wanted, None)
+        wanted = self.wanted_people(segment, outcome)
+        ask = self.collective_of(rows, wanted)
+        low, high, best = 0.0, 1.0, self.acted(ask, wanted, None)
         known = best
         for _ in range(HALVINGS if best.flipped else 0):
             middle = 0.5 * (low + high)
-            tried = self._acted(ask.of_size(middle), wanted, known.eta)
+            tried = self.acted(ask.of_size(middle), wanted, known.eta)
             if tried.flipped:
                 high, best = middle, tried
             else:
@@ -270,14 +270,14 @@ class _ThreatSearch:
         if not best.flipped:
             return SegmentThreat(name, outcome, refused, None, None, None, GAIN, best.approved,
                                  None, half)  # fmt: skip
-        power = self._power(rows, high, best.X)
+        power = self.audit_power(rows, high, best.X)
         cost = float(np.mean(self.people.of_rows(rows).cost.price(self.crowd.X[rows], best.X)))
         share = high * len(rows) / self.crowd.n
         return SegmentThreat(
             name, outcome, refused, share, high, cost, GAIN, best.approved, power, half
         )
 
-    def _wanted(self, segment: Mask, outcome: Outcome) -> Floats:
+    def wanted_people(self, segment: Mask, outcome: Outcome) -> Floats:
         """Return the people whose approval is asked for, shape (m, d)."""
         rows = np.flatnonzero(self.refused(segment))
         if not rows.size:
@@ -291,7 +291,8 @@ class _ThreatSearch:
         several: Floats = self.crowd.X[np.sort(drawn)]
         return several
 
-    def _collective(self, rows: Any, wanted: Floats) -> Collective:
+    def collective_of(self, rows: Any, wanted: Floats) -> Collective:
+        """Return the collective of some rows that asks for the approval of the people wanted."""
         count = len(wanted)
         utility = QueryUtility(
             goals_of(self.learner), wanted, np.ones(count), np.full(count, 1.0 / count)
@@ -308,7 +309,7 @@ class _ThreatSearch:
             actions=actions, ball=Ball(GAIN**0.5, prices=prices),
         )  # fmt: skip
 
-    def _acted(self, ask: Collective, wanted: Floats, start: Floats | None) -> _Acted:
+    def acted(self, ask: Collective, wanted: Floats, start: Floats | None) -> _Acted:
         """Let the collective act as well as a few steps find, and the learner refit."""
         found = ask.optimal_strategy(start=start, max_steps=STEPS, tolerance=1e-3, strict=False)
         approved = float(np.mean(goals_of(self.learner).decide(found.theta, wanted) > 0.5))
@@ -316,7 +317,7 @@ class _ThreatSearch:
         flipped = approved >= self.terms.flipped if len(wanted) > 1 else approved == 1.0
         return _Acted(found.eta, members, approved, flipped)
 
-    def _power(self, rows: Any, share: float, moved: Floats) -> float:
+    def audit_power(self, rows: Any, share: float, moved: Floats) -> float:
         """Return how often a two-sample audit sees that a share of the segment moved."""
         rng, n = generator(self.seed, "audits"), self.crowd.n
         member = np.zeros(n, dtype=bool)

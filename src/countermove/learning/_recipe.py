@@ -21,7 +21,6 @@ from torch import Tensor
 from countermove._types import Floats
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.learning._annealing import annealed
-from countermove.learning._intercept import Penalty, best_shift, shift_intercept, shift_spread
 from countermove.learning._populations import JudgedMembers
 from countermove.learning.chosen_costs import (
     AnyCost,
@@ -31,6 +30,7 @@ from countermove.learning.chosen_costs import (
     UnknownCost,
     risk_of,
 )
+from countermove.learning.intercept import Penalty, best_shift, shift_intercept, shift_spread
 from countermove.learning.objectives import StrategicRisk
 from countermove.learning.regularisers import Regulariser, looks_at_people
 from countermove.learning.selection import (

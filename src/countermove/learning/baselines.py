@@ -16,7 +16,7 @@ import torch
 
 from countermove._types import Floats
 from countermove.errors import DataError, ParameterError
-from countermove.learning._intercept import best_cut, best_shift, shift_intercept
+from countermove.learning.intercept import best_cut, best_shift, shift_intercept
 from countermove.people import LinearCost
 from countermove.response.base import GAIN, Response
 from countermove.scores import LinearScore, Score

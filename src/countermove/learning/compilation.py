@@ -83,7 +83,6 @@ def _usual_ranges(d: int) -> dict[str, Any]:
         "conditional": none,
         "premise_columns": [],
         "premise_values": [],
-        "derived": [],
         "histories": [],
         "mean": [0.0] * d,
         "scale": [1.0] * d,

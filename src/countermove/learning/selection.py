@@ -166,7 +166,7 @@ def enough_to_compare(y: Floats, clusters: NDArray[Any] | None = None) -> bool:
     known = clusters[: len(y)]
     return all(
         counted(out[sign * out > 0.0]) >= 1.0 and counted(kept[sign * kept > 0.0]) >= 2.0
-        for _, _, kept, out in _cluster_folds(y, REPEATS, known)
+        for _, _, kept, out in cluster_folds(y, REPEATS, known)
         for sign in (-1.0, 1.0)
     )
 
@@ -209,7 +209,7 @@ def choose(
     # A blind network depends on its start, blind trees on their rows alone.
     seeded = "blind" in simple and not isinstance(simple["blind"], TreeScore)
     best = _best_simple(held, [name for name in simple if name not in barred], alike, seeded)
-    rules = {name: _record(held[name], held[best], name not in barred) for name in held}
+    rules = {name: record_of(held[name], held[best], name not in barred) for name in held}
     expected = {
         name: expected_gain(rules[name], scores[name], scores[best], X, y)
         for name in rivals
@@ -230,10 +230,10 @@ def _may_win(recipe: TrainingRecipe, name: str, scores: Rules, X: Floats, y: Flo
         return True
     people = recipe.judged_by.of_rows(range(len(y)))
     ours, theirs = (
-        _Held(recipe.objective_per_person(scores[one], people, X, y)[None], FOLDS, np.abs(y)[None])
+        Held(recipe.objective_per_person(scores[one], people, X, y)[None], FOLDS, np.abs(y)[None])
         for one in (name, "logistic")
     )
-    lead = _record(ours, theirs, deployable=True)
+    lead = record_of(ours, theirs, deployable=True)
     return lead.gain > 0.0
 
 
@@ -248,12 +248,12 @@ def expected_gain(record: RuleRecord, rule: Score, simple: Score, X: Floats, y: 
     return (1.0 - STAYING) * moving + STAYING * staying
 
 
-def _best_simple(held: Mapping[str, _Held], names: Sequence[str], alike: bool, seeded: bool) -> str:
+def _best_simple(held: Mapping[str, Held], names: Sequence[str], alike: bool, seeded: bool) -> str:
     """Return the rule with the best objective; logistic regression unless another stands out."""
     # Where all reach alike a charge for reach has nothing to gain.
     rivals = [name for name in names if not (alike and name == "reach_penalty")]
     best = max(rivals, key=lambda name: held[name].mean)
-    lead = _record(held[best], held["logistic"], deployable=True)
+    lead = record_of(held[best], held["logistic"], deployable=True)
     # There no direction is owed to the response, and another one must prove itself; so must a blind
     # score whose seed matters.
     needed = PROOF if alike or (best == "blind" and seeded) else 1.0
@@ -261,7 +261,7 @@ def _best_simple(held: Mapping[str, _Held], names: Sequence[str], alike: bool, s
 
 
 @dataclass(frozen=True)
-class _Held:
+class Held:
     """One rule on the rows of all folds, one after the other, repeat by repeat."""
 
     rows: Floats  # (repeats, n) objective per person, each judged by a rule that did not see them
@@ -271,6 +271,7 @@ class _Held:
 
     @property
     def mean(self) -> float:
+        """The mean over all rows."""
         return mean_over(self.rows, self.size)
 
     @property
@@ -279,7 +280,8 @@ class _Held:
         return counted(self.size) / len(self.rows)
 
 
-def _record(ours: _Held, best: _Held, deployable: bool) -> RuleRecord:
+def record_of(ours: Held, best: Held, deployable: bool) -> RuleRecord:
+    """Return how a rule did against the best simple one, on the same held-out rows."""
     # Nadeau and Bengio: folds share their training rows, so the variance of the mean of J folds is
     # taken as (1/J + n_test/n_train) times that of one fold's mean; the latter from the rows.
     difference = ours.rows - best.rows
@@ -305,7 +307,7 @@ def _variance(deviations: Floats, clusters: NDArray[np.intp]) -> float:
 
 def _cross_validated(
     recipe: TrainingRecipe, names: Sequence[str], given: Score | None, X: Floats, y: Floats
-) -> dict[str, _Held]:
+) -> dict[str, Held]:
     """Return every rule's objective on rows it was not fitted to."""
     seen = recipe.rounded(X)
     chosen = first_by_hash(seen, y, MOST_ROWS)
@@ -337,7 +339,7 @@ def _cross_validated(
     if recipe.clusters is not None:
         clusters = recipe.clusters[chosen]
         codes = np.unique(clusters.astype(str), return_inverse=True)[1]
-        folds = _cluster_folds(y[chosen], repeats, clusters)
+        folds = cluster_folds(y[chosen], repeats, clusters)
     at_once(rows, judge, folds)
     if not is_weighted(y):  # everybody is held out once
         found = {name: values.sum(axis=1) for name, values in found.items()}
@@ -346,7 +348,7 @@ def _cross_validated(
         codes = np.tile(codes, FOLDS)
     flat = (repeats, -1)
     return {
-        name: _Held(values.reshape(flat), FOLDS, size.reshape(flat), codes)
+        name: Held(values.reshape(flat), FOLDS, size.reshape(flat), codes)
         for name, values in found.items()
     }
 
@@ -389,7 +391,7 @@ def _folds(X: Floats, y: Floats, repeats: int) -> Iterator[tuple[int, int, Float
             yield repeat, fold, y - held[fold], held[fold]
 
 
-def _cluster_folds(
+def cluster_folds(
     y: Floats, repeats: int, clusters: NDArray[Any]
 ) -> Iterator[tuple[int, int, Floats, Floats]]:
     """Yield the same as `_folds`, with all rows of a cluster in one fold.

@@ -22,13 +22,13 @@ import torch
 
 from countermove._types import Floats, Index, Mask
 from countermove.errors import ParameterError
-from countermove.learning._intercept import Kinds, best_cut, best_shift, shift_intercept
 from countermove.learning._populations import JudgedMembers
 from countermove.learning._recipe import FittedRule, TrainingRecipe
-from countermove.learning._whole_steps import WholeStepResponse
 from countermove.learning.chosen_costs import FlexibleCost, UnknownCost
+from countermove.learning.intercept import Kinds, best_cut, best_shift, shift_intercept
 from countermove.learning.selection import choose, enough_to_compare, row_hashes
 from countermove.learning.simple_rules import Rules, linear_score, logistic_regression, simple_rules
+from countermove.learning.whole_steps import WholeStepResponse
 from countermove.response import BestResponse, NoResponse, Response
 from countermove.response.response_set import discretised
 from countermove.scores import Score

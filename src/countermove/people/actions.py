@@ -489,8 +489,6 @@ class ActionSet:
         """
         arguments = schema_arguments(schema, standardiser)
         limits = Possible.from_schema(schema, standardiser, declared=possible)
-        if limits is not None:
-            arguments["immutable"] = sorted({*arguments["immutable"], *limits.held})
         original = cls(**arguments, units="original", possible=limits)
         original.columns = schema.model_features()
         return original.standardised(standardiser.mean, standardiser.scale)

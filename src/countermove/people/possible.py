@@ -18,10 +18,8 @@ from countermove.data.missing import until_supplied
 from countermove.data.relations import (
     HistoryPath,
     LinearRows,
-    NumericDerived,
     NumericRelations,
     PathStates,
-    coded_states,
     numeric_relations,
 )
 from countermove.people._action_arguments import json_numbers
@@ -42,7 +40,6 @@ class HistoryColumns:
 
     path: HistoryPath
     columns: tuple[int, ...]
-    coded: Floats  # declared states in original units, (s, k); (0, k) for a window
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +82,14 @@ class Possible:
         that a cell which people can supply is as assumed until then.
         """
         if not declared:
-            schema = replace(schema, relations=(), derived=(), paths=())
+            schema = replace(schema, relations=(), paths=())
         relations, d = numeric_relations(schema), len(schema.feature_names)
         relations = _until_supplied(relations, schema, standardiser)
         place = {name: j for j, name in enumerate(schema.feature_names)}
         histories = []
         for path in schema.paths:
             columns = tuple(place[name] for name in path.columns)
-            coded = np.empty((0, len(columns))) if path.window else coded_states(path, schema)
-            histories.append(HistoryColumns(path, columns, coded))
+            histories.append(HistoryColumns(path, columns))
         ranges = standardiser.ranges if declared else None
         if not relations and not histories and ranges is None:
             return None
@@ -110,13 +106,6 @@ class Possible:
     def only_ranges(self) -> bool:
         """Whether nothing ties columns to each other: who can exist is a box."""
         return not self.relations and not self.histories
-
-    @property
-    def held(self) -> tuple[int, ...]:
-        """Columns nobody can be advised to move: maxima, minima and counts, and their sources."""
-        governed = {j for history in self.histories for j in history.columns}
-        tied = (j for one in self.relations.derived for j in (one.column, *one.sources.tolist()))
-        return tuple(sorted({*tied} - governed))
 
     def with_windows(self, X: Floats, windows: pd.DataFrame) -> Possible:
         """Return the set that knows the windows of n people; see `ActionSet.with_windows`."""
@@ -149,7 +138,7 @@ class Possible:
             present = X[:, columns] * scale + mean
             whole = np.round(present)
             present = np.where(np.abs(present - whole) < SAME, whole, present)
-            states = history.path.from_features(present, history.coded)
+            states = history.path.from_features(present)
             found.append(self._in_units(history, states))
         return found
 
@@ -216,7 +205,6 @@ class Possible:
             | self.relations.conditional.satisfied(after)
             | (here & _no_worse(self.relations.conditional, X, after))
         ).all(axis=1)
-        good &= (action[:, list(self.held)] == 0.0).all(axis=1)
         for history, change in zip(self.histories, self.changes(X), strict=True):
             away = np.abs(action[:, None, list(history.columns)] - change)
             good &= np.asarray((away <= SAME).all(axis=2)).any(axis=1)
@@ -254,12 +242,8 @@ class Possible:
             described["max_steps"] = self.max_steps
         if self.in_responses:
             described["in_responses"] = True
-        described["derived"] = [
-            {**asdict(one), "sources": one.sources.tolist()} for one in relations.derived
-        ]
         described["histories"] = [
-            {"path": asdict(one.path), "columns": list(one.columns), "coded": one.coded.tolist()}
-            for one in self.histories
+            {"path": asdict(one.path), "columns": list(one.columns)} for one in self.histories
         ]
         return described
 
@@ -276,17 +260,12 @@ class Possible:
             )
             for part in (said["rows"], said["conditional"])
         )
-        derived = tuple(
-            NumericDerived(**{**one, "sources": np.array(one["sources"], np.intp)})
-            for one in said["derived"]
-        )
         relations = NumericRelations(
             tuple(said["columns"]),
             rows,
             conditional,
             np.array(said["premise_columns"], np.intp),
             np.array(said["premise_values"], np.float64),
-            derived,
             np.array(said["mean"], np.float64),
             np.array(said["scale"], np.float64),
         )
@@ -331,9 +310,7 @@ def _history(said: Mapping[str, Any]) -> HistoryColumns:
     path: dict[str, Any] = {
         key: tuple(value) if key in listed else value for key, value in said["path"].items()
     }
-    path["states"] = tuple(tuple(state) for state in path["states"])
-    coded = np.array(said["coded"], np.float64).reshape(-1, len(said["columns"]))
-    return HistoryColumns(HistoryPath(**path), tuple(said["columns"]), coded)
+    return HistoryColumns(HistoryPath(**path), tuple(said["columns"]))
 
 
 def _steps(path: HistoryPath, count: int) -> Index:

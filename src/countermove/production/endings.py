@@ -12,6 +12,7 @@ from countermove.errors import (
     CountermoveError,
     LockedError,
     NothingNewError,
+    shown,
 )
 
 if TYPE_CHECKING:  # Imports torch, which the command line should not wait for.
@@ -145,8 +146,10 @@ def outcome_record(
 ) -> dict[str, Any]:
     """Return what ``retrain_outcome.json`` holds of a run."""
     made = {} if decision is None else decision
-    again = made.get("facts", {}).get("reconsidered", {})
-    reasons = made.get("reasons", []) if words is None else [words]
+    without = made.get("facts", {}).get("withdrawn", [])
+    reasons = list(made.get("reasons", []) if words is None else [words])
+    if without:
+        reasons.append(f"made without batch {shown(without)} as it was")
     return {
         "outcome": ending.name,
         "code": ending.code,
@@ -155,7 +158,7 @@ def outcome_record(
         "decision": made.get("version"),
         "champion_before": made.get("champion_before"),
         "champion_after": made.get("champion_after"),
-        "reasons": [*reasons, *([again["words"]] if again else [])],
+        "reasons": reasons,
         "found": list(found),
         "waiting": [],
         "left_out": (made.get("facts", {}).get("scored") or {}).get("left_out", []),

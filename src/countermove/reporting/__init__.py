@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from countermove._lazy import lazy
 
 if TYPE_CHECKING:
-    from countermove.reporting._rendering import figure_data, render
+    from countermove.reporting.rendering import figure_data, render
 
 __all__ = ["figure_data", "render"]
 
-_HOMES = {"figure_data": "_rendering", "render": "_rendering"}
+_HOMES = {"figure_data": "rendering", "render": "rendering"}
 __getattr__ = lazy(__name__, _HOMES)

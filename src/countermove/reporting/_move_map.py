@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from countermove.reporting._citing import Cited, Row
 from countermove.reporting.accuracy import DASHES, MARKS, RULES
+from countermove.reporting.citing import Cited, Row
 from countermove.reporting.words import called, number, rule_names, share
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting._citing import Cited, CitedTable, Row
-from countermove.reporting._rendering import axis_label
+from countermove.reporting.citing import Cited, CitedTable, Row
+from countermove.reporting.rendering import axis_label
 
 if TYPE_CHECKING:
     import pandas as pd

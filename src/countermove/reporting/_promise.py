@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting._citing import Cited, CitedTable, Row
+from countermove.reporting.citing import Cited, CitedTable, Row
 from countermove.reporting.words import called, promise_line, share
 
 if TYPE_CHECKING:

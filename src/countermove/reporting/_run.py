@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from countermove.data import quarantine
-from countermove.reporting._citing import Citation, Cited, Row, Text
+from countermove.reporting.citing import Citation, Cited, Row, Text
 from countermove.reporting.words import called, number, share
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting._citing import Cited, Key, Text, Write
 from countermove.reporting._summary_words import BEST_SIMPLE, PUBLISHED
+from countermove.reporting.citing import Cited, Key, Text, Write
 from countermove.reporting.words import SIMPLE, number, rule_names, share
 
 if TYPE_CHECKING:

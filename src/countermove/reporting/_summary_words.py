@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from countermove.errors import shown
-from countermove.reporting._estimates import SMALLEST_GROUP, Estimate
+from countermove.reporting.estimates import SMALLEST_GROUP, Estimate
 from countermove.reporting.words import SIMPLE, called, number, rule_names, share
 
 Facts = Mapping[str, Any]

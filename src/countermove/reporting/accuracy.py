@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting._citing import Cited, Row, Text
-from countermove.reporting._rendering import axis_label
+from countermove.reporting.citing import Cited, Row, Text
+from countermove.reporting.rendering import axis_label
 from countermove.reporting.words import (
     MISSING,
     SIMPLE,

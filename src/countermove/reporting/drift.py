@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from countermove.reporting._citing import Row
-from countermove.reporting._rendering import figure_data, render
+from countermove.reporting.citing import Row
+from countermove.reporting.rendering import figure_data, render
 from countermove.reporting.words import MISSING
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from countermove.reporting._citing import Cited
 from countermove.reporting._move_map import move_map_facts
 from countermove.reporting._people import advice_facts, people_facts
 from countermove.reporting._promise import promise_facts, tradeoffs_facts
-from countermove.reporting._rendering import render
 from countermove.reporting._run import beyond_facts, future_facts, run_facts
 from countermove.reporting._summary import summary_facts
 from countermove.reporting.accuracy import headline_facts, history_facts
+from countermove.reporting.citing import Cited
+from countermove.reporting.rendering import render
 from countermove.reporting.transfer import deployment_facts
 
 if TYPE_CHECKING:

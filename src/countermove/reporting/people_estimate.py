@@ -7,7 +7,7 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting._rendering import figure_data, plotly_text, render
+from countermove.reporting.rendering import figure_data, plotly_text, render
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from countermove.reporting._promise import claimed
-from countermove.reporting._rendering import figure_data, render
+from countermove.reporting.rendering import figure_data, render
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

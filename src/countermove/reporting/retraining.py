@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from countermove.reporting._citing import Row
-from countermove.reporting._rendering import render
+from countermove.reporting.citing import Row
 from countermove.reporting.drift import drift_section
+from countermove.reporting.rendering import render
 from countermove.reporting.words import called
 
 

@@ -17,7 +17,15 @@ import numpy as np
 from countermove._types import Floats, Mask
 from countermove.data.schema import CLUSTER_PREFIX, GROUP_PREFIX, Schema
 from countermove.learning.decisions import AFTER, BEFORE, SCORE_AFTER, check_judged
-from countermove.reporting._estimates import (
+from countermove.reporting._summary_words import (
+    BEST_SIMPLE,
+    PUBLISHED,
+    future_lines,
+    headline,
+    verdicts,
+    would_change,
+)
+from countermove.reporting.estimates import (
     SMALLEST_GROUP,
     Clusters,
     Estimate,
@@ -27,14 +35,6 @@ from countermove.reporting._estimates import (
     paired_difference,
     ratio_estimate,
     share_estimate,
-)
-from countermove.reporting._summary_words import (
-    BEST_SIMPLE,
-    PUBLISHED,
-    future_lines,
-    headline,
-    verdicts,
-    would_change,
 )
 from countermove.response.base import GAIN
 from countermove.scores.base import values

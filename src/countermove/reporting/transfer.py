@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting._citing import Citation, Cited, Row
-from countermove.reporting._rendering import axis_label
+from countermove.reporting.citing import Citation, Cited, Row
+from countermove.reporting.rendering import axis_label
 from countermove.reporting.words import MISSING, called, number
 
 if TYPE_CHECKING:

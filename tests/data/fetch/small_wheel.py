@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from countermove.data.fetch._publications import Member, Publication, TableFacts, Wheel
+from countermove.data.fetch.publications import Member, Publication, TableFacts, Wheel
 
 TABLE = b"income,outcome\n1,yes\n2,no\n3,yes\n"
 

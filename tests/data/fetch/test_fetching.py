@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from countermove.data.fetch import fetch, publication_of
-from countermove.data.fetch._fetching import was_fetched
-from countermove.data.fetch._publications import PUBLISHED, Member
+from countermove.data.fetch.fetching import was_fetched
+from countermove.data.fetch.publications import PUBLISHED, Member
 from countermove.data.sources import read_file
 from countermove.errors import DataError, FetchError, UnknownNameError
 

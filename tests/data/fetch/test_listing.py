@@ -11,8 +11,8 @@ import yaml
 
 from countermove.data.cleaning import clean
 from countermove.data.fetch import PUBLISHED, TEXTS, fetch, list_datasets
-from countermove.data.fetch._fetching import Listed
-from countermove.data.fetch._publications import WITHOUT_FETCHING
+from countermove.data.fetch.fetching import Listed
+from countermove.data.fetch.publications import WITHOUT_FETCHING
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.data.synthetic import fabricate

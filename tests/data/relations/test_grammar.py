@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from countermove.data.relations import DerivedColumn, GrammarError, parse_formula, parse_rule
+from countermove.data.relations import GrammarError, parse_rule
 from countermove.data.schema import Feature
 
 FEATURES = (
@@ -175,56 +175,6 @@ def test_a_rule_that_is_written_and_read_again_is_the_same(sentence: str) -> Non
 def test_what_is_no_sentence_is_refused_with_the_reason(sentence: str, problem: str) -> None:
     with pytest.raises(GrammarError, match=problem.replace("*", r"\*")):
         parse_rule(sentence, FEATURES)
-
-
-@pytest.mark.parametrize(
-    ("formula", "expression"),
-    [
-        ("a + c", "a + c"),
-        ("2 * a - c + 3", "2 * a - c + 3"),
-        ("-a + 2.5 * c - 1", "-a + 2.5 * c - 1"),
-        ("max(a, c, late 30-59 days)", None),
-        ("min(a, c)", None),
-        ("count(a, c)", "(a != 0) * 1 + (c != 0) * 1"),
-    ],
-)
-def test_a_formula_is_what_pandas_computes(
-    people: pd.DataFrame, formula: str, expression: str | None
-) -> None:
-    derived = parse_formula("b", formula, FEATURES)
-    if expression is not None:
-        expected = people.eval(expression).to_numpy(np.float64)
-    else:
-        expected = getattr(people[list(derived.sources)], derived.combination)(axis=1).to_numpy()
-    np.testing.assert_allclose(derived.values(people), expected)
-    there = people.assign(b=expected)
-    assert derived.holds(there).all()
-    assert not derived.holds(there.assign(b=expected + 1)).any()
-    assert parse_formula("b", derived.formula, FEATURES) == derived
-
-
-def test_a_derived_sum_is_an_equality() -> None:
-    row = DerivedColumn("b", "sum", (("a", 2.0), ("c", -1.0)), 3.0).row
-    assert row == parse_rule("b == 2 * a - c + 3", FEATURES)
-
-
-@pytest.mark.parametrize(
-    ("formula", "problem"),
-    [
-        ("3", "made of other columns"),
-        ("mean(a, c)", "calls 'mean'"),
-        ("max(a c)", "separated by commas"),
-        ("max()", "separated by commas"),
-        ("max(a, c", "separated by commas"),
-        ("max(a,)", "ends its list"),
-        ("max(a, a)", "twice"),
-        ("max(a, level)", "categories"),
-        ("a + d", "names 'd'"),
-    ],
-)
-def test_what_is_no_formula_is_refused(formula: str, problem: str) -> None:
-    with pytest.raises(GrammarError, match=problem):
-        parse_formula("b", formula, FEATURES)
 
 
 def test_entries_keep_reason_and_units(mapping: dict[str, Any]) -> None:

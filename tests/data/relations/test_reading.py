@@ -1,4 +1,4 @@
-"""Relations, derived columns, paths and ranges in a schema file, and what is refused by key."""
+"""Relations, paths and ranges in a schema file, and what is refused by key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ def content(mapping: dict[str, Any]) -> dict[str, Any]:
     mapping["features"]["loans"]["range"] = "declared"
     return mapping | {
         "relations": ["fees <= income", "if region == north then loans <= 3"],
-        "derived": {"total": "income + fees"},
         "path": {
             "history": {
                 "window": ["m1", "m2"],
@@ -36,7 +35,6 @@ def content(mapping: dict[str, Any]) -> dict[str, Any]:
                 "step": "month",
                 "because": "days late leave the window",
             },
-            "rating": {"columns": ["grade"], "states": [["C"], ["B"], ["A"]]},
         },
     }
 
@@ -55,7 +53,7 @@ def test_all_of_it_survives_a_round_trip(content: dict[str, Any]) -> None:
 
 def test_models_are_read_with_and_without_relations(content: dict[str, Any]) -> None:
     schema = Schema.from_mapping("shop", content)
-    bare = {key: content[key] for key in content if key not in ("relations", "derived", "path")}
+    bare = {key: content[key] for key in content if key not in ("relations", "path")}
     for name in ("income", "loans"):
         del bare["features"][name]["range"]
     plain = Schema.from_mapping("shop", bare)
@@ -63,7 +61,7 @@ def test_models_are_read_with_and_without_relations(content: dict[str, Any]) -> 
     assert plain.relations_digest() == "" != schema.relations_digest()
 
 
-@pytest.mark.parametrize("key", ["relations", "derived", "path"])
+@pytest.mark.parametrize("key", ["relations", "path"])
 def test_the_digest_of_relations_follows_each_of_them(content: dict[str, Any], key: str) -> None:
     whole = Schema.from_mapping("shop", content).relations_digest()
     del content[key]
@@ -78,7 +76,6 @@ def test_reasons_are_no_part_of_the_digest(content: dict[str, Any]) -> None:
 
 
 WINDOW = {"window": ["m1", "m2"], "columns": {"late": "sum"}}
-RATING = {"columns": ["grade"], "states": [["C"], ["B"]]}
 REFUSED: dict[str, tuple[str, object, str]] = {
     "not a list": ("relations", "a <= b", r"relations: must be a list of sentences, not str"),
     "no sentence": ("relations", ["fees < 3"], r"relations\[0\]: 'fees < 3' compares with `<`"),
@@ -108,44 +105,9 @@ REFUSED: dict[str, tuple[str, object, str]] = {
         r"mixed_units: must be true or false, not str 'yes'",
     ),
     "boolean": ("relations", [True], r"relations\[0\]: must be a mapping .* not bool True"),
-    "derived list": ("derived", ["total"], r"derived: must map each column"),
-    "derived unknown": ("derived", {"totl": "fees"}, r"derived\.totl: .*did you mean 'total'"),
-    "derived formula": ("derived", {"total": "fees +"}, r"derived\.total: 'fees \+' ends after"),
-    "derived units": ("derived", {"total": "m1 + fees"}, r"derived\.total: .*different units"),
-    "derived category": ("derived", {"grade": "m1"}, r"derived\.grade: holds categories"),
-    "derived twice": (
-        "derived",
-        {"total": "income + fees", "fees": "max(total, income)"},
-        r"derived\.total: is made of 'fees', which is derived itself",
-    ),
-    "derived stuck": (
-        "derived",
-        {"m1": {"formula": "count(late, m2)"}},
-        r"features\.m1\.change: is 'immutable', but the column moves with late",
-    ),
     "path list": ("path", ["a"], r"path: must map a name"),
-    "no states": ("path", {"p": {"columns": ["grade"]}}, r"path\.p: has no states; give window"),
-    "empty states": ("path", {"p": RATING | {"states": []}}, r"path\.p: has no states"),
-    "both": ("path", {"p": WINDOW | {"states": [[1]]}}, r"path\.p: has both window and states"),
-    "one state": ("path", {"p": RATING | {"states": [["C"]]}}, r"p\.states: .*at least two"),
-    "same state": ("path", {"p": RATING | {"states": [["C"], ["C"]]}}, r"p\.states: lists"),
-    "state width": (
-        "path",
-        {"p": RATING | {"states": [["C"], ["B", 1]]}},
-        r"path\.p\.states\[1\]: must list one value for each of grade",
-    ),
-    "state category": (
-        "path",
-        {"p": RATING | {"states": [["C"], ["D"]]}},
-        r"states\[1\]: holds 'D', no category of 'grade'",
-    ),
-    "state number": (
-        "path",
-        {"p": {"columns": ["late"], "states": [[1], ["few"]]}},
-        r"states\[1\]: holds 'few', but 'late' is a number",
-    ),
-    "states of nothing": ("path", {"p": {"states": [[1], [2]]}}, r"path\.p\.columns: is missing"),
-    "window key": ("path", {"p": RATING | {"enters": 1}}, r"path\.p\.enters: .*a window"),
+    "no window": ("path", {"p": {"columns": {"late": "sum"}}}, r"path\.p\.window: is missing"),
+    "declared states": ("path", {"p": WINDOW | {"states": [[1]]}}, r"unknown key 'states'"),
     "path column": (
         "path",
         {"p": WINDOW | {"columns": {"lte": "sum"}}},
@@ -158,12 +120,12 @@ REFUSED: dict[str, tuple[str, object, str]] = {
     ),
     "path immutable": (
         "path",
-        {"p": {"columns": ["m1"], "states": [[1], [2]]}},
+        {"p": WINDOW | {"columns": {"m1": "sum"}}},
         r"features\.m1\.change: is 'immutable', but path\.p\.columns moves",
     ),
     "path one-hot": (
         "path",
-        {"p": {"columns": ["region"], "states": [["north"], ["south"]]}},
+        {"p": WINDOW | {"columns": {"region": "sum"}}},
         r"path\.p\.columns: holds 'region', which is one-hot",
     ),
     "short window": ("path", {"p": WINDOW | {"window": ["m1"]}}, r"p\.window: has 1 column"),
@@ -179,7 +141,7 @@ REFUSED: dict[str, tuple[str, object, str]] = {
     ),
     "two owners": (
         "path",
-        {"p": WINDOW, "q": {"columns": ["late"], "states": [[1], [2]]}},
+        {"p": WINDOW, "q": {"window": ["d1", "d2"], "columns": {"late": "max"}}},
         r"path\.p: governs 'late', as path\.q does",
     ),
     "window of nothing": ("path", {"p": {"window": ["x", "y"]}}, r"path\.p\.columns: is missing"),

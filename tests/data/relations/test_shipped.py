@@ -81,4 +81,4 @@ def test_models_stored_before_relations_are_still_read(name: str, schemas: Path)
 def test_a_schema_without_relations_says_nothing_of_them(name: str, schemas: Path) -> None:
     schema = load_schema(name, schemas)
     assert schema.relations_digest() == ""
-    assert not {"relations", "derived", "path"} & set(schema.to_mapping())
+    assert not {"relations", "path"} & set(schema.to_mapping())

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from countermove.dynamics.collective._spaces import Mixing
 from countermove.dynamics.collective.balls import Ball
 from countermove.dynamics.collective.bilevel import Bilevel
 from countermove.dynamics.collective.moves import Moves
+from countermove.dynamics.collective.spaces import Mixing
 from countermove.dynamics.collective.utilities import (
     LossUtility,
     PenalisedLossUtility,

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from countermove.dynamics.collective._spaces import Mixing
 from countermove.dynamics.collective.balls import Ball
 from countermove.dynamics.collective.bilevel import Bilevel
 from countermove.dynamics.collective.collective import Collective
 from countermove.dynamics.collective.coordination import coordination
 from countermove.dynamics.collective.selfish import JoinedPopulation
+from countermove.dynamics.collective.spaces import Mixing
 from countermove.dynamics.collective.utilities import (
     LossUtility,
     PenalisedLossUtility,

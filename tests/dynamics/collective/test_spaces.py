@@ -3,10 +3,10 @@
 import numpy as np
 from sklearn.datasets import load_iris
 
-from countermove.dynamics.collective._spaces import PartialMoves
 from countermove.dynamics.collective.balls import Ball
 from countermove.dynamics.collective.bilevel import Bilevel
 from countermove.dynamics.collective.moves import Moves
+from countermove.dynamics.collective.spaces import PartialMoves
 from countermove.dynamics.collective.utilities import QueryUtility, goals_of
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners.centroids import CentroidLearner

@@ -20,8 +20,8 @@ from countermove.dynamics.collective.moves import Moves
 from countermove.dynamics.collective.utilities import PenalisedLossUtility, TargetPredictionUtility
 from countermove.dynamics.crowd import Crowd, mixture
 from countermove.dynamics.learners import LogisticLearner, RidgeLearner
-from countermove.dynamics.learners._newton import least_squares, solve_by_products
 from countermove.dynamics.learners.network import TorchLearner
+from countermove.dynamics.learners.newton import least_squares, solve_by_products
 from countermove.errors import DataError, NotConvergedError, ParameterError, SolverError
 from countermove.learning.classifier import StrategicClassifier
 from countermove.people import QuadraticCost

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +13,6 @@ from countermove.data.standardise import Standardiser
 from countermove.data.synthetic import GaussianPopulation
 from countermove.errors import CalibrationError
 from countermove.learning.people_estimation import Noise, estimate_people, simulate_deployment
-from countermove.learning.people_estimation._fit_tests import GoodnessOfFit
-from countermove.learning.people_estimation._report import _fit_sentence
 from countermove.params import SermParameters
 from countermove.people import ActionSet, QuadraticCost, WeightedQuadraticCost
 from countermove.response import BestResponse, NoResponse, Population, ScalarResponse
@@ -204,14 +201,16 @@ def test_prices_of_ones_own_are_estimated():
 
 
 def test_a_fit_that_is_not_refused_says_what_its_test_saw():
-    fit = GoodnessOfFit(0.0015, 0.02, (0.0, 1.0), np.full((2, 3), 150))
-    said = _fit_sentence(fit)
-    assert (
-        "does not refuse the model (p = 0.0015; it refuses below 0.001), which is a doubt" in said
-    )
-    assert "where 900 people stand" in said
-    assert "cannot see" in said
-    assert "doubt" not in _fit_sentence(replace(fit, p_value=0.4))
+    """Of forty true deployments some have a p-value below 5 %: no refusal, but a doubt."""
+    likely, doubtful = (estimated(best(), RECORDED, n=400, seed=seed) for seed in (0, 25))
+    for found in (likely, doubtful):
+        fit, said = found.fit, found.verdict
+        assert not found.misspecified
+        known = f"(p = {fit.p_value:.2g}; it refuses below {fit.level:g})"
+        assert f"does not refuse the model {known}" in said
+        assert f"where {int(fit.counts.sum())} people stand" in said
+        assert "cannot see" in said
+        assert ("which is a doubt" in said) == (fit.p_value < 0.05) == (found is doubtful)
 
 
 def test_people_who_go_half_of_the_way_do_not_fit():

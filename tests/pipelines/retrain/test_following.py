@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.conftest import Project
+from tests.production.retraining.known_worlds import FEATURES, MOVABLE, DriftingWorld
 
 from countermove.production.registry import Registry
-from countermove.production.retraining.known_worlds import FEATURES, MOVABLE, DriftingWorld
 
 NAMES = [f"f{place}" for place in range(FEATURES)]
 SCHEMA = """

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.production.retraining.known_worlds import FEATURES, MOVABLE, DriftingWorld
 
 from countermove.data.cleaning import clean
 from countermove.data.rows import fit_standardiser, standardised_table
@@ -25,7 +26,6 @@ from countermove.pipelines.recourse import calibrate
 from countermove.pipelines.retrain import pipeline as nodes
 from countermove.production.history import DecisionHistory
 from countermove.production.registry import Registry
-from countermove.production.retraining.known_worlds import FEATURES, MOVABLE, DriftingWorld
 from countermove.production.retraining.labelled_batch import LabelledBatch
 
 NAMES = [f"f{place}" for place in range(FEATURES)]

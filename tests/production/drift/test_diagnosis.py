@@ -4,9 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from countermove.production.drift._comparison import Anomaly, ColumnTest, DriftComparison
-from countermove.production.drift._diagnosis import DriftFindings, decide
-from countermove.production.drift._people_update import PeopleUpdate
+from countermove.production.drift.diagnosis import (
+    Anomaly,
+    ColumnTest,
+    DriftComparison,
+    DriftFindings,
+    PeopleUpdate,
+    decide,
+)
 
 ODD = (Anomaly("debts", "constant", 1.0, "every row holds one value"),)
 NATURAL = (ColumnTest("savings", 0.2, 1e-6, 1e-5, True),)

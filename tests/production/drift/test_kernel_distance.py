@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from countermove.production.drift._two_samples import (
+from countermove.production.drift.two_samples import (
     SCORE_WIDTHS,
     WIDTHS,
     feature_map,

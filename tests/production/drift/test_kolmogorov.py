@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from countermove.production.drift._two_samples import chance_to_stray, kolmogorov_test, snapped
+from countermove.production.drift.two_samples import chance_to_stray, kolmogorov_test, snapped
 
 
 def enumerated(one, other):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from countermove.production.drift._two_samples import label_test
+from countermove.production.drift.two_samples import label_test
 
 
 def people(rng, n, centre=0.0, shift=0.0, slope=1.0):

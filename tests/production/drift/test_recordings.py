@@ -9,8 +9,7 @@ from tests.production.tiny_champion import SCHEMA, model, people
 from countermove.data.cleaning import clean
 from countermove.data.rows import design_matrix
 from countermove.data.synthetic import fabricate
-from countermove.production.drift import DriftTerms, drift_report
-from countermove.production.drift._samples import PeopleTable
+from countermove.production.drift import DriftTerms, PeopleTable, drift_report
 
 MODEL = model(3.0)
 UNITS = MODEL.standardiser

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from countermove.learning.people_estimation import Noise, simulate_deployment
-from countermove.people import LinearCost, QuadraticCost, WeightedQuadraticCost
+from countermove.people import ActionSet, LinearCost, QuadraticCost, WeightedQuadraticCost
 from countermove.production.drift import DriftTerms, PeopleTable, drift_report, unexpected
-from countermove.production.drift._people_update import configured_scale
-from countermove.production.drift.known_answers import CAUSES, best, deployed, known_case
 from countermove.response import BestResponse, NoResponse
 from countermove.scores import MLPScore
 from countermove.scores.storage import PublishedModel
+
+from .known_answers import CAUSES, best, deployed, known_case
 
 TERMS = DriftTerms(permutations=199, bootstrap=50)
 QUICK = (
@@ -123,6 +123,15 @@ def test_a_score_without_slope_is_compared_but_not_estimated():
     assert "not linear" in report.findings.people.reason
 
 
+def configured_scale(cost):
+    """Return the price of a unit of advance that a report states beside the estimated one."""
+    X, Z = np.random.default_rng(0).normal(size=(2, 100, 5))
+    tables = PeopleTable(X), PeopleTable(Z + 1.5 * np.eye(5)[0])
+    within = ActionSet(lower=np.full(5, -9.0), upper=np.full(5, 9.0))
+    report = drift_report(*tables, deployed(), BestResponse(cost, within), TERMS, 0)
+    return report.findings.people.configured
+
+
 @pytest.mark.parametrize(
     ("cost", "expected"),
     [
@@ -132,9 +141,7 @@ def test_a_score_without_slope_is_compared_but_not_estimated():
     ],
 )
 def test_configured_scale_is_the_price_of_a_unit_of_advance(cost, expected):
-    assert configured_scale(deployed().score, BestResponse(cost)) == (
-        None if expected is None else pytest.approx(expected)
-    )
+    assert configured_scale(cost) == (None if expected is None else pytest.approx(expected))
 
 
 def test_configured_scale_under_unequal_prices():
@@ -145,6 +152,6 @@ def test_configured_scale_under_unequal_prices():
     moves = np.random.default_rng(0).normal(size=(20_000, 5)) + 2.0 * unit / prices
     moves = moves / (moves @ unit)[:, None]
     cheapest = float(((moves**2) @ prices).min())
-    scale = configured_scale(score, BestResponse(WeightedQuadraticCost(prices)))
+    scale = configured_scale(WeightedQuadraticCost(prices))
     assert scale <= cheapest
     assert scale == pytest.approx(cheapest, rel=0.1)

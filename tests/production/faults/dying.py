@@ -154,8 +154,6 @@ def act(folder: Path, name: str) -> None:
             said = ledger.supersede("one", [batch("one", 4), batch("two", 3)], "corrected")
         elif name == "restore":
             said = ledger.restore("two", "right after all")
-        elif name == "confirm_labels":
-            said = ledger.confirm("one", [batch("one", 4)], "looked at", labels=True)
         else:
             said = ledger.confirm("2999-01", [batch("2999-01", 5)], "fiscal year")
         history.note(registry.time(), [said])
@@ -246,7 +244,6 @@ SCENARIOS: dict[str, Callable[[Path], None]] = {
     "supersede": partial(act, name="supersede"),
     "restore": partial(act, name="restore"),
     "confirm": partial(act, name="confirm"),
-    "confirm_labels": partial(act, name="confirm_labels"),
     "shift": shift,
     "open_office": open_office,
     "try_beside": try_beside,
@@ -296,7 +293,7 @@ def rehearse() -> None:
     with TemporaryDirectory() as scratch:
         for scenario in (promote, promote, go_back, use, recover_again):
             scenario(Path(scratch))
-        for name in ("withdraw", "restore", "supersede", "confirm", "confirm_labels"):
+        for name in ("withdraw", "restore", "supersede", "confirm"):
             act(Path(scratch), name)
         shift(Path(scratch))
         sign(Path(scratch))

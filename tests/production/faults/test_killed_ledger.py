@@ -27,8 +27,7 @@ from .test_killed_promotions import champion_of, copied, opened, steps_of
 
 POINTS = 200
 """Kill points over the new steps, as many as were asked for."""
-ACTS = ("withdraw", "supersede", "restore", "confirm", "confirm_labels")
-CONFIRMING = ("confirm", "confirm_labels")
+ACTS = ("withdraw", "supersede", "restore", "confirm")
 KEYS = (b"n" * 32, b"o" * 32)
 
 
@@ -90,9 +89,9 @@ def walk(forker, act: str, source: Path, folder: Path, every: int) -> tuple[int,
         done += was_done
         again = forker.order(act, folder)["code"]
         # A second withdrawal or correction is refused in words, a killed one is done now.
-        assert again == (1 if was_done and act not in CONFIRMING else 0), forker.log.read_text()
+        assert again == (1 if was_done and act != "confirm" else 0), forker.log.read_text()
         assert len(ledger_of(folder)) == len(ledger_of(source)) + 1 + (
-            was_done and act in CONFIRMING
+            was_done and act == "confirm"
         )
     return steps, done
 
@@ -133,7 +132,7 @@ def test_every_step_of_a_change_of_keys(forker, before, tmp_path):
 
 @pytest.mark.fault
 @pytest.mark.slow
-def test_a_promotion_killed_after_a_withdrawal_still_reconsiders(forker, withdrawn, tmp_path):
+def test_a_promotion_killed_after_a_withdrawal_still_names_the_batch(forker, withdrawn, tmp_path):
     # Whatever a killed run left, the withdrawal is pending until a decision was made without it.
     folder = tmp_path / "place"
     seen = set()
@@ -141,7 +140,7 @@ def test_a_promotion_killed_after_a_withdrawal_still_reconsiders(forker, withdra
         registry, _ = opened(folder)
         recover(registry)
         ledger = BatchLedger(registry)
-        assert ledger.reconsidered() == ["two"]
+        assert ledger.withdrawn() == ["two"]
         assert [each.name for each in ledger.check_new(files()).batches] == ["one"]
         seen.add(champion_of(registry))
     assert len(seen) > 1
@@ -197,7 +196,7 @@ def test_under_a_clock_that_goes_back_acts_keep_their_order(forker, before, tmp_
     times = [entry.at for entry in BatchLedger(opened(folder)[0]).entries]
     assert times == sorted(times, reverse=True)
     chosen = BatchLedger(opened(folder)[0]).check_new(files(corrected=True))
-    assert (chosen.new, chosen.reconsidered) == (["one"], ["one", "two"])
+    assert (chosen.new, chosen.withdrawn) == (["one"], ["one", "two"])
 
 
 def test_while_another_machine_is_at_work_nothing_is_changed(forker, before, tmp_path):
@@ -230,9 +229,9 @@ def test_an_old_registry_has_an_empty_ledger_and_takes_entries(tmp_path):
     used = list(ledger.last.facts["batches"])
     assert used
     ledger.withdraw(used[0], [], "found wrong")
-    assert BatchLedger(registry).reconsidered() == [used[0]]
+    assert BatchLedger(registry).withdrawn() == [used[0]]
     assert json.loads(registry.store.read("batches.json"))["entries"][0]["batch"] == used[0]
     with pytest.raises(UnknownNameError):
         BatchLedger(registry).withdraw("never", [], "")
     BatchLedger(registry).restore(used[0], "")
-    assert BatchLedger(registry).reconsidered() == []
+    assert BatchLedger(registry).withdrawn() == []

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from countermove import load
 from countermove.data.schema import load_schema
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest, seal
@@ -23,7 +24,6 @@ from countermove.production.registry import Registry, recover
 from countermove.production.retraining.ledger import BatchLedger
 from countermove.production.retraining.promotion import promote_or_keep
 from countermove.production.scoring.records import BatchFolder, BatchStart
-from countermove.scores.adopted._storage import ARRAYS, DESCRIPTION, load_adopted
 
 from ..faults.dying import FACTS, model
 from ..retraining.test_ledger import batch
@@ -74,7 +74,7 @@ def read_everything(registry: Registry) -> None:
     recover(registry)
     ledger = BatchLedger(registry)
     ledger.states([batch("one"), batch("two")])
-    ledger.reconsidered()
+    ledger.withdrawn()
     rehashed(registry)
     AdviceRegister(registry).of_people(["p"])
 
@@ -183,10 +183,10 @@ def test_a_standardiser_of_any_shape(record):
 
 @pytest.mark.parametrize("content", RAW, ids=lambda content: repr(content[:14]))
 def test_an_adopted_model_of_any_shape(tmp_path, content):
-    for name in (DESCRIPTION, ARRAYS):
+    for name in ("adopted.json", "adopted.safetensors"):
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ModelFileError):
-        load_adopted(tmp_path)
+        load(tmp_path)
 
 
 @pytest.mark.parametrize("content", RAW, ids=lambda content: repr(content[:14]))

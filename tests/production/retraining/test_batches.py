@@ -4,15 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from countermove.data._text_files import BrokenLine
 from countermove.data.cleaning import clean
+from countermove.data.files import FileFormat
 from countermove.data.schema import Schema, load_schema
 from countermove.data.synthetic import fabricate
 from countermove.errors import BlockedError
-from countermove.production.registry import Registry
-from countermove.production.retraining.batches import gather, read_batches, with_labels
-from countermove.production.retraining.labelled_batch import LabelledBatch
-from countermove.production.retraining.ledger import BatchLedger
+from countermove.production.retraining.batches import gather, with_labels
+from countermove.production.retraining.labelled_batch import LabelledBatch, read_folder
 
 RAW = fabricate("tiny")
 
@@ -183,62 +181,6 @@ def test_people_of_the_base_table_and_other_values_are_no_corrections(base, sche
         gather([batch("a"), richer], (), base, schema)
 
 
-class TestWrongLabels:
-    """Batches are asked about before anything is learned from labels that cannot be right."""
-
-    @pytest.fixture
-    def registry(self, tmp_path):
-        return Registry(str(tmp_path / "models"))
-
-    def read(self, registry, base, schema, *batches):
-        return read_batches(registry, batches, base, schema)
-
-    def confirm(self, registry, name, *batches):
-        return BatchLedger(registry).confirm(name, batches, "looked at", labels=True)
-
-    def test_swapped_labels_are_asked_about_until_somebody_confirms_them(
-        self, registry, base, schema
-    ):
-        odd = batch("a", 100, 240)
-        odd.raw["repaid"] = flipped(odd.raw["repaid"])
-        with pytest.raises(BlockedError, match=r"labels that were swapped .* --confirm-labels a"):
-            self.read(registry, base, schema, odd)
-        assert "labels of batch 'a' are confirmed" in self.confirm(registry, "a", odd)
-        assert len(self.read(registry, base, schema, odd)[0]) == 140
-        # Of this content only.
-        odd.raw.loc[0, "income"] += 1.0
-        with pytest.raises(BlockedError, match="swapped"):
-            self.read(registry, base, schema, odd)
-
-    @pytest.mark.parametrize("label", ["yes", "no"])
-    def test_one_label_for_all_is_asked_about(self, registry, base, schema, label):
-        odd = batch("a", 100, 200)
-        odd.raw["repaid"] = label
-        with pytest.raises(BlockedError, match=r"all 100 labels are .* probability of 1e-"):
-            self.read(registry, base, schema, odd)
-        few = LabelledBatch("a", odd.raw[:3])
-        assert len(self.read(registry, base, schema, few)[0]) == 3
-
-    def test_right_and_random_labels_are_not(self, registry, base, schema):
-        draws = np.random.default_rng(3)
-        for seed in range(40):
-            raw = fabricate("tiny", 60, seed=seed + 50)
-            raw["person"] = f"{seed}-" + raw["person"]
-            if seed % 2:
-                raw["repaid"] = draws.permutation(raw["repaid"])
-            self.read(registry, base, schema, LabelledBatch(f"b{seed}", raw))
-
-    def test_many_other_labels_among_whole_rows_are_asked_about(self, registry, base, schema):
-        both = batch("a"), corrected()
-        with pytest.raises(BlockedError, match=r"gives 5 of the 50 people of batch 'a' another"):
-            self.read(registry, base, schema, *both)
-        self.confirm(registry, "b", *both)
-        assert len(self.read(registry, base, schema, *both)[4]) == 5
-        # A file of ids and labels says by its form that it corrects.
-        by_form = batch("a"), file_of("c", 100, 105)
-        assert len(self.read(registry, base, schema, *by_form)[4]) == 5
-
-
 def test_of_a_person_twice_in_a_batch_with_other_values_neither_row_is_used(base, schema):
     twice = batch("a")
     twice.raw.loc[9, "person"] = twice.raw.loc[4, "person"]
@@ -280,11 +222,12 @@ def test_a_label_that_the_base_table_does_not_have_is_set_aside(base, schema):
     assert found.facts["a"]["used"] == 49
 
 
-def test_broken_lines_of_a_batch_are_listed_and_counted(base, schema):
-    found = gather(
-        [LabelledBatch("a", batch("a").raw, (BrokenLine(7, "2 cells", "9 cells"),))],
-        (), base, schema,
-    )  # fmt: skip
+def test_broken_lines_of_a_batch_are_listed_and_counted(base, schema, tmp_path):
+    lines = batch("a").raw.to_csv(index=False).splitlines()
+    lines[6] = ",".join(lines[6].split(",")[:2])
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    found = gather(read_folder(tmp_path, FileFormat()), (), base, schema)
     assert found.facts["a"]["set_aside"] == 1
-    assert found.facts["a"]["rows"] == 51
-    assert found.quarantine["found"].tolist() == ["line 7: 2 cells"]
+    assert found.facts["a"]["rows"] == 50
+    (line,) = found.quarantine["found"]
+    assert line.startswith("line 7: 2 cells")

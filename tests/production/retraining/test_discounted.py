@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from tests.production.retraining.known_worlds import DriftingWorld
 
 from countermove.production.retraining.discounted import DiscountedFits, Remembered
-from countermove.production.retraining.known_worlds import DriftingWorld
 from countermove.production.retraining.policy import DriftActs, FollowingPolicy
 from countermove.production.retraining.set_back import as_seen
 

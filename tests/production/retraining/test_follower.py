@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.production.retraining.known_worlds import MONTHLY, DriftingWorld
 
 from countermove.people import ActionSet, QuadraticCost
 from countermove.production.gates import Improvement
@@ -20,12 +21,11 @@ from countermove.production.retraining.following import (
     SeenBatch,
     linear_score,
 )
-from countermove.production.retraining.known_worlds import MONTHLY, DriftingWorld
 from countermove.production.retraining.nightly import (
     Followed,
-    _looked_at_again,
-    _still_shown,
+    corrected_looks,
     memory_of,
+    still_shown,
 )
 from countermove.production.retraining.policy import DriftActs, FollowingPolicy
 from countermove.production.retraining.reach import ReachModel
@@ -178,11 +178,11 @@ def looked_at(names, days, corrected):
 
 def test_whoever_is_corrected_after_a_look_counts_once_with_the_new_label():
     batches, memory, facts = looked_at("ab", (1.0, 31.0), {"a": {"to_favourable": 1}})
-    again, left = _looked_at_again(batches, memory, facts)
+    again, left = corrected_looks(batches, memory, facts)
     assert [batch.fresh.all() for batch in again] == [True, False]
     assert [look.day for look in left.looks] == [31.0]
     # Before the last promotion: no look is left to take back, so the newest labels are looked at.
-    again, left = _looked_at_again(batches, replace(memory, looks=memory.looks[1:]), facts)
+    again, left = corrected_looks(batches, replace(memory, looks=memory.looks[1:]), facts)
     assert [batch.fresh.all() for batch in again] == [False, True]
     assert left.looks == ()
 
@@ -252,8 +252,8 @@ def test_the_gate_names_the_limit_that_was_asked():
 
 def test_a_withdrawn_batch_no_longer_lowers_what_is_asked():
     memory, facts = Memory(promoted=31.0), {"a": {"day": 31.0}, "b": {"day": 59.0}}
-    assert _still_shown(memory, facts) == memory
-    assert _still_shown(memory, {"b": facts["b"]}).promoted is None
+    assert still_shown(memory, facts) == memory
+    assert still_shown(memory, {"b": facts["b"]}).promoted is None
 
 
 def test_drift_makes_a_night_forget_and_reweight():

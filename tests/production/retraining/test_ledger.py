@@ -84,7 +84,7 @@ def test_corrected_content_supersedes_and_both_stay_on_record(registry):
     assert states(registry, new) == [("one", "superseded", 3), ("one", "new", 4)]
     ledger = BatchLedger(registry)
     chosen = ledger.check_new([new])
-    assert (chosen.new, chosen.reconsidered) == (["one"], ["one"])
+    assert (chosen.new, chosen.withdrawn) == (["one"], ["one"])
     assert ledger.first_use("one")["rule"] == "r"
     use(registry, new)
     assert states(registry, new) == [("one", "superseded", 3), ("one", "taken", 4)]
@@ -108,21 +108,15 @@ def test_superseding_what_is_in_use_or_was_never_used_is_refused(registry):
     assert ledger.entries == []
 
 
-def test_a_withdrawn_batch_is_left_out_and_the_next_run_reconsiders(registry):
+def test_a_withdrawn_batch_is_left_out_and_the_next_decision_names_it(registry):
     one, two = batch("one"), batch("two", 4)
-    last = use(registry, one, two)
+    use(registry, one, two)
     BatchLedger(registry).withdraw("two", [one, two], "wrong labels")
     ledger = BatchLedger(registry)
     chosen = ledger.check_new([one, two])
     assert [each.name for each in chosen.batches] == ["one"]
-    assert (chosen.new, chosen.reconsidered) == ([], ["two"])
-    told = ledger.would_have_been([{"name": "improvement", "passed": True}], 0)
-    assert (told["decision"], told["was"], told["would_be"]) == (last.version, "kept", "promoted")
-    assert "would have been another: promoted" in told["words"]
-    same = ledger.would_have_been([{"name": "improvement", "passed": False}], 1)
-    assert "(with 1 new beside)" in same["words"]
-    assert "would have been the same: kept, refused by improvement" in same["words"]
-    # Once a run has decided without it, nothing is left to reconsider; the file may go.
+    assert (chosen.new, chosen.withdrawn) == ([], ["two"])
+    # Once a run has decided without it, nothing is left to name; the file may go.
     use(registry, one)
     with pytest.raises(NothingNewError):
         BatchLedger(registry).check_new([one, two])
@@ -161,7 +155,7 @@ def test_a_used_batch_that_is_gone_blocks_until_it_is_withdrawn(registry):
     with pytest.raises(BlockedError, match=r"'two'.* is gone.*kedro countermove withdraw two"):
         BatchLedger(registry).check_new([one])
     BatchLedger(registry).withdraw("two", [one], "lost")
-    assert BatchLedger(registry).check_new([one]).reconsidered == ["two"]
+    assert BatchLedger(registry).check_new([one]).withdrawn == ["two"]
 
 
 def test_a_date_in_the_future_is_asked_about(registry):
@@ -233,22 +227,6 @@ def test_a_run_without_a_champion_goes_on_without_any_batch(tmp_path):
     empty = Registry(str(tmp_path / "empty"))
     assert BatchLedger(empty).check_new([]).batches == []
     assert not empty.store.exists("batches.json")
-
-
-def test_the_registry_before_a_decision_has_the_champion_of_then(registry):
-    first = registry.pointer().version
-    version = registry.next_version()
-    registry.add(version, model(2.0), FACTS)
-    said = ("retrain", "promoted", registry.time(), first, version, [], {"batches": {}})
-    second = Decision(version, *said)
-    registry.record(second)
-    registry.carry_out(second)
-    then = registry.before(version)
-    assert (then.champion().version, registry.champion().version) == (first, version)
-    assert [each.version for each in then.decisions()] == [first]
-    assert registry.before(first).champion() is None
-    with pytest.raises(ModelFileError, match="is not written to"):
-        then.write("champion.json", {})
 
 
 def test_a_ledger_of_another_form_is_refused(registry):

@@ -12,7 +12,8 @@ from countermove.data.drafting._draft import (
     draft_file,
     draft_schema,
     next_steps,
+    open_guesses,
     save_draft,
 )
 
-__all__ = ["Draft", "draft_file", "draft_schema", "next_steps", "save_draft"]
+__all__ = ["Draft", "draft_file", "draft_schema", "next_steps", "open_guesses", "save_draft"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,10 @@ import yaml
 
 from countermove.data.drafting._labels import LabelGuess, guess_label
 from countermove.data.drafting._layout import FoundLayout, find_layout
-from countermove.data.drafting._mining import MinedRelation, mine_relations
 from countermove.data.drafting._roles import Roles
 from countermove.data.files import RawTable, read_table, table_suffix
 from countermove.data.schema import Schema
 from countermove.data.storage import replace_file
-from countermove.data.typed_columns import feature_numbers, feature_words
 from countermove.errors import DataError, ParameterError
 
 RAW = Path("data") / "01_raw"
@@ -95,19 +93,7 @@ def draft_schema(
     head = _head(raw, f"{name}: drafted from {origin or 'a table'}", found or FoundLayout())
     text = "\n".join([*head, *_body(roles, outcome)]) + "\n"
     schema = Schema.from_mapping(name, yaml.safe_load(text), f"the draft of {name!r}")
-    text += _proposals(mine_relations(_as_read(named, schema), schema.observed))
     return Draft(text, schema, text.count("# TODO"))
-
-
-def _as_read(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Return the features of a table as their recipes read them."""
-    columns = {
-        feature.name: feature_words(table[feature.column], feature)
-        if feature.categories
-        else pd.Series(feature_numbers(table, feature, schema)[0])
-        for feature in schema.observed
-    }
-    return pd.DataFrame({name: values.reset_index(drop=True) for name, values in columns.items()})
 
 
 def save_draft(draft: Draft, path: Path, force: bool) -> None:
@@ -120,6 +106,21 @@ def save_draft(draft: Draft, path: Path, force: bool) -> None:
     if not path.parent.is_dir():
         raise ParameterError(f"there is no folder {path.parent} to write {path.name} into")
     replace_file(path, draft.text.encode())
+
+
+def open_guesses(text: str) -> list[str]:
+    """Return the keys and columns of a schema file whose guesses are still marked ``# TODO``."""
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        entry, marked, _ = line.partition("# TODO")
+        if marked:
+            try:
+                held = yaml.safe_load(entry.strip().lstrip("#").strip())
+            except yaml.YAMLError:
+                held = None
+            name = next(iter(held), None) if isinstance(held, dict | list) else held
+            found.append(f"line {number}" if name is None else str(name))
+    return found
 
 
 def next_steps(draft: Draft, path: Path, file: Path, project: Path) -> str:
@@ -191,22 +192,6 @@ def _entry(drafted: Mapping[str, Any]) -> dict[str, Any]:
     """Return a feature's entry, which nobody can change yet."""
     kind, *others = drafted.items()
     return dict([kind, ("change", "immutable"), *others])
-
-
-def _proposals(mined: Sequence[MinedRelation]) -> str:
-    """Return the mined relations as comments, each with what speaks for it."""
-    if not mined:
-        return ""
-    lines = [
-        "# No row breaks these relations. Uncomment those that must be true of everybody, and say",
-        "# why; one that is a habit of this table would forbid advice that people can follow.",
-        "# relations:",
-    ]
-    for each in mined:
-        support = f"{each.support:.1%} of the rows speak for it and it excludes none of them"
-        text = _scalar(each.rule.text)
-        lines.append(f"#   - {text}  # {support}; by chance it would {each.excluded:.1%}")
-    return "\n".join(lines) + "\n"
 
 
 def _line(entry: Mapping[str, Any], todo: Iterable[str] = ()) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from countermove.data.fetch._fetching import HEADINGS, fetch, list_datasets, publication_of
-from countermove.data.fetch._publications import PUBLISHED, TEXTS, known_facts
+from countermove.data.fetch.fetching import HEADINGS, fetch, list_datasets, publication_of
+from countermove.data.fetch.publications import PUBLISHED, TEXTS, known_facts
 
 __all__ = [
     "HEADINGS",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from countermove.data.recipes import _embedded, _fetched
+from countermove.data.recipes import embedded, fetched
 from countermove.data.schema import Schema, value_text
 from countermove.errors import SchemaError, nearest
 
@@ -29,21 +29,21 @@ class CleaningRecipe:
 
 
 RECIPES: Mapping[str, CleaningRecipe] = {
-    "adult": CleaningRecipe(_fetched.ADULT_COLUMNS, _fetched.adult, {"income": ">50K"}),
+    "adult": CleaningRecipe(fetched.ADULT_COLUMNS, fetched.adult, {"income": ">50K"}),
     "compas": CleaningRecipe(
-        _fetched.COMPAS_COLUMNS, _fetched.compas, {"is_recid": "0", "two_year_recid": "0"}
+        fetched.COMPAS_COLUMNS, fetched.compas, {"is_recid": "0", "two_year_recid": "0"}
     ),
     "credit": CleaningRecipe(
-        _embedded.CREDIT_COLUMNS, _embedded.credit, {"default payment next month": "0"}
+        embedded.CREDIT_COLUMNS, embedded.credit, {"default payment next month": "0"}
     ),
-    "digits": CleaningRecipe(_embedded.DIGITS_COLUMNS, _embedded.digits, {"digit": "0"}),
-    "german": CleaningRecipe(_embedded.GERMAN_COLUMNS, _embedded.german, {"credit_risk": "1"}),
+    "digits": CleaningRecipe(embedded.DIGITS_COLUMNS, embedded.digits, {"digit": "0"}),
+    "german": CleaningRecipe(embedded.GERMAN_COLUMNS, embedded.german, {"credit_risk": "1"}),
     "give-me-some-credit": CleaningRecipe(
-        _fetched.GMSC_COLUMNS, _fetched.give_me_some_credit, {"SeriousDlqin2yrs": "0"}
+        fetched.GMSC_COLUMNS, fetched.give_me_some_credit, {"SeriousDlqin2yrs": "0"}
     ),
-    "iris": CleaningRecipe(_embedded.IRIS_COLUMNS, _embedded.iris, {"species": "setosa"}),
-    "loanapp": CleaningRecipe(_fetched.LOANAPP_COLUMNS, _fetched.loanapp, {"approve": "1"}),
-    "mnist-5k": CleaningRecipe(_fetched.MNIST_COLUMNS, _fetched.mnist, {"digit": "0"}),
+    "iris": CleaningRecipe(embedded.IRIS_COLUMNS, embedded.iris, {"species": "setosa"}),
+    "loanapp": CleaningRecipe(fetched.LOANAPP_COLUMNS, fetched.loanapp, {"approve": "1"}),
+    "mnist-5k": CleaningRecipe(fetched.MNIST_COLUMNS, fetched.mnist, {"digit": "0"}),
 }
 
 

@@ -1,8 +1,7 @@
 """The grammar of relations: sentences to rules.
 
-``a <= b``, ``0.5 * a + 2 * b <= c + 10``, ``if a == v then b >= u``; formulas of derived
-columns: ``a + b``, ``max(a, b)``, ``min(a, b)``, ``count(a, b)``. A column with blanks or signs
-in its name may stand in backticks, a category in quotes.
+``a <= b``, ``0.5 * a + 2 * b <= c + 10``, ``if a == v then b >= u``. A column with blanks or
+signs in its name may stand in backticks, a category in quotes.
 """
 
 from __future__ import annotations
@@ -11,15 +10,13 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NoReturn, cast, get_args
+from typing import TYPE_CHECKING, Literal, NoReturn, cast
 
 from countermove.data.parsing import is_number
 from countermove.data.relations._rules import (
     KEYWORDS,
     SENSES,
-    Combination,
     ConditionalRow,
-    DerivedColumn,
     LevelRow,
     LinearRow,
     Rule,
@@ -146,32 +143,6 @@ def parse_rule(text: str, features: Sequence[Feature]) -> Rule:
     if set(then.columns) == set(premise.columns):
         raise GrammarError("concludes about the column of its own condition only")
     return ConditionalRow(premise, then)
-
-
-def parse_formula(column: str, text: str, features: Sequence[Feature]) -> DerivedColumn:
-    """Return the function of other columns that a derived column is; errors as in `parse_rule`."""
-    sentence = _Sentence(text, features)
-    tokens = sentence.tokens
-    function = tokens[0].text
-    called = len(tokens) > 1 and tokens[0].kind == "word" and tokens[1].text == "("
-    if not called:
-        weights, constant = _sum(sentence, tokens)
-        kept = tuple((name, weight) for name, weight in weights.items() if weight)
-        if not kept:
-            raise GrammarError("is a number; a derived column is made of other columns")
-        return DerivedColumn(column, "sum", kept, constant)
-    known = get_args(Combination)[1:]
-    if function not in known:
-        raise GrammarError(f"calls {function!r}; {nearest(function, known)}")
-    inside = tokens[2:-1]
-    if tokens[-1].text != ")" or not inside or any(t.text != "," for t in inside[1::2]):
-        raise GrammarError(f"is not {function}(a, b, …) with columns separated by commas")
-    if len(inside) % 2 == 0:
-        raise GrammarError(f"ends its list of columns with {inside[-1].text!r}")
-    names = [_numeric(sentence.feature(token)) for token in inside[::2]]
-    if len(set(names)) < len(names):
-        raise GrammarError("names a column twice")
-    return DerivedColumn(column, cast(Combination, function), tuple((n, 1.0) for n in names))
 
 
 def _comparison(sentence: _Sentence, tokens: Sequence[_Token]) -> LinearRow | LevelRow:

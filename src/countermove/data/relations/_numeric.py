@@ -5,7 +5,7 @@ Over the model columns :math:`x` of one person (`Schema.model_features`), in ori
 
 .. math::
 
-    l \le A x \le u, \qquad x_p = v \;\Rightarrow\; l' \le a' x \le u', \qquad x_t = f(x_S).
+    l \le A x \le u, \qquad x_p = v \;\Rightarrow\; l' \le a' x \le u'.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 from countermove._types import Floats, Index, Mask
 from countermove.data.relations._rules import (
     TOLERANCE,
-    Combination,
     ConditionalRow,
     LevelRow,
     LinearRow,
@@ -68,36 +67,6 @@ class LinearRows:
 
 
 @dataclass(frozen=True, eq=False)
-class NumericDerived:
-    """A column that is the max, min or count (of values other than 0) of others.
-
-    Parameters
-    ----------
-    column
-        Its place among the model columns.
-    combination
-        ``max``, ``min`` or ``count``; sums are equalities among the rows.
-    sources
-        Places of the columns it is made of, shape (k,).
-    text
-        The sentence it comes from.
-    """
-
-    column: int
-    combination: Combination
-    sources: Index
-    text: str
-
-    def values(self, X: Floats) -> Floats:
-        """Return what the column must hold, given model columns in original units, shape (n,)."""
-        cells = X[:, self.sources]
-        if self.combination == "count":
-            return np.asarray((cells != 0).sum(axis=1), dtype=np.float64)
-        chosen = cells.max(axis=1) if self.combination == "max" else cells.min(axis=1)
-        return np.asarray(chosen)
-
-
-@dataclass(frozen=True, eq=False)
 class NumericRelations:
     r"""All relations of a schema over its model columns.
 
@@ -106,14 +75,12 @@ class NumericRelations:
     columns
         The d model columns, ``schema.feature_names``.
     rows
-        What holds of everybody: relations without a condition, and derived sums as equalities.
+        What holds of everybody: relations without a condition.
     conditional
         Row i holds of whoever has ``x[premise_columns[i]] == premise_values[i]``; the premise of
         a one-hot category is its own 0/1 column at 1.
     premise_columns, premise_values
         Shape (k,), k rows of ``conditional``.
-    derived
-        Derived columns that are no sums; always in original units.
     mean, scale
         Units of everything else: an original value is ``x * scale + mean``, shape (d,).
     """
@@ -123,12 +90,11 @@ class NumericRelations:
     conditional: LinearRows
     premise_columns: Index
     premise_values: Floats
-    derived: tuple[NumericDerived, ...]
     mean: Floats
     scale: Floats
 
     def __bool__(self) -> bool:
-        return bool(len(self.rows) or len(self.conditional) or self.derived)
+        return bool(len(self.rows) or len(self.conditional))
 
     def in_force(self, X: Floats) -> Mask:
         """Return which conditional rows bind which of n people where they stand, shape (n, k)."""
@@ -141,10 +107,6 @@ class NumericRelations:
         """Return which of n people satisfy everything, shape (n,)."""
         held = self.rows.satisfied(X).all(axis=1)
         held &= (~self.in_force(X) | self.conditional.satisfied(X)).all(axis=1)
-        original = X * self.scale + self.mean
-        for derived in self.derived:
-            found, expected = original[:, derived.column], derived.values(original)
-            held &= np.abs(found - expected) <= TOLERANCE * (1 + np.abs(found) + np.abs(expected))
         return np.asarray(held)
 
     def standardised(self, standardiser: Standardiser) -> NumericRelations:
@@ -160,42 +122,29 @@ class NumericRelations:
             self.conditional.rescaled(mean, scale),
             at,
             (self.premise_values - mean[at]) / scale[at],
-            self.derived,
             self.mean + self.scale * mean,
             self.scale * scale,
         )
 
 
 def numeric_relations(schema: Schema) -> NumericRelations:
-    """Return a schema's relations and derived columns over its model columns, original units.
+    """Return a schema's relations over its model columns, original units.
 
     `NumericRelations.standardised` converts them; `path_states` has the paths, which differ from
     person to person, and `observed_ranges` the ranges, which come from training rows.
     """
     places = {name: place for place, name in enumerate(schema.feature_names)}
     always = [r.rule for r in schema.relations if not isinstance(r.rule, ConditionalRow)]
-    always += [row for derived in schema.derived if (row := derived.row) is not None]
     conditions = [r.rule for r in schema.relations if isinstance(r.rule, ConditionalRow)]
     premises = [_premise(rule.premise, places) for rule in conditions]
     thens = _stacked([rule.then for rule in conditions], places)
     texts = tuple(rule.text for rule in conditions)
-    functions = tuple(
-        NumericDerived(
-            places[derived.column],
-            derived.combination,
-            np.array([places[name] for name in derived.sources], dtype=np.intp),
-            derived.text,
-        )
-        for derived in schema.derived
-        if derived.row is None
-    )
     return NumericRelations(
         schema.feature_names,
         _stacked(always, places),
         LinearRows(thens.A, thens.lower, thens.upper, texts),
         np.array([place for place, _ in premises], dtype=np.intp),
         np.array([value for _, value in premises], dtype=np.float64),
-        functions,
         np.zeros(len(places)),
         np.ones(len(places)),
     )

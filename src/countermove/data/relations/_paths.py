@@ -20,7 +20,7 @@ from countermove.data.wording import Texts, texts_entry
 from countermove.errors import DataError, shown
 
 if TYPE_CHECKING:
-    from countermove.data.schema import Schema, Value
+    from countermove.data.schema import Schema
     from countermove.data.standardise import Standardiser
 
 Summary: TypeAlias = Literal["sum", "max", "min", "latest", "count", "spells", "any"]
@@ -52,26 +52,23 @@ class HistoryPath:
 
     With a window :math:`(m_0, \dots, m_{T-1})` of columns, newest first, the window after
     :math:`t` steps is :math:`(e, \dots, e, m_0, \dots, m_{T-1-t})` with :math:`t` entries
-    :math:`e`, and every governed column is a summary of it. With declared states a person who
-    is in one of them can reach it and all later ones; everybody else stays.
+    :math:`e`, and every governed column is a summary of it.
 
     Parameters
     ----------
     name
         What the path is called.
     columns
-        The governed columns: those that summarise the window (or that the states list), then
-        those of the window that are features themselves.
+        The governed columns: those that summarise the window, then those of the window that are
+        features themselves.
     summaries
-        How the first of the columns follow from the window, one each; empty for states.
+        How the first of the columns follow from the window, one each.
     window
-        Columns of the raw table (before its recipe), newest first; empty for states.
+        Columns of the raw table (before its recipe), newest first.
     enters
         :math:`e`, what a step brings.
     at_least
         Values of the window below this count as this; None leaves them.
-    states
-        Declared states, each with one value per column, in the order of time.
     step
         What a step is, for people: a month.
     because
@@ -82,11 +79,10 @@ class HistoryPath:
 
     name: str
     columns: tuple[str, ...]
-    summaries: tuple[Summary, ...] = ()
-    window: tuple[str, ...] = ()
+    summaries: tuple[Summary, ...]
+    window: tuple[str, ...]
     enters: float = 0.0
     at_least: float | None = None
-    states: tuple[tuple[Value, ...], ...] = ()
     step: str = "step"
     because: str = field(default="", compare=False)
     verb: Texts = field(default=(), compare=False)
@@ -94,12 +90,12 @@ class HistoryPath:
     @property
     def n_states(self) -> int:
         """How many states a person's list has, the present one included."""
-        return len(self.window) + 1 if self.window else len(self.states)
+        return len(self.window) + 1
 
     @property
     def from_raw(self) -> bool:
         """Whether the window lies in the raw table, not among the features."""
-        return bool(self.window) and not set(self.window) <= set(self.columns)
+        return not set(self.window) <= set(self.columns)
 
     def to_entry(self) -> dict[str, Any]:
         """Return the entry as a schema file would hold it."""
@@ -108,9 +104,6 @@ class HistoryPath:
             entry["because"] = self.because
         if self.verb:
             entry["verb"] = texts_entry(self.verb)
-        if not self.window:
-            states = [list(state) for state in self.states]
-            return entry | {"columns": list(self.columns), "states": states}
         entry |= {"window": list(self.window), "enters": self.enters}
         if self.at_least is not None:
             entry["at_least"] = self.at_least
@@ -152,29 +145,14 @@ class HistoryPath:
     def known_states(self, schema: Schema, X: Floats) -> Floats:
         """Return the states that model columns alone tell of, shape (n, s, k)."""
         place = {name: j for j, name in enumerate(schema.feature_names)}
-        coded = np.empty((0, len(self.columns))) if self.window else coded_states(self, schema)
-        return self.from_features(X[:, [place[name] for name in self.columns]], coded)
+        return self.from_features(X[:, [place[name] for name in self.columns]])
 
-    def later(self, present: Floats, coded: Floats) -> Floats:
-        """Return the declared states (shape (s, k), coded) that n people can reach.
-
-        A person in the i-th state gets it and all later ones, the last repeated; a person in
-        none of them stays: shape (n, s, k).
-        """
-        match = (present[:, None, :] == coded[None]).all(axis=2)
-        place = np.where(match.any(axis=1), match.argmax(axis=1), -1)
-        order = np.minimum(np.maximum(place, 0)[:, None] + np.arange(len(coded)), len(coded) - 1)
-        return np.where((place >= 0)[:, None, None], coded[order], present[:, None, :])
-
-    def from_features(self, present: Floats, coded: Floats) -> Floats:
+    def from_features(self, present: Floats) -> Floats:
         """Return the states that the governed columns (coded, shape (n, k)) tell of: (n, s, k).
 
         A window that lies in the raw table is not known here: what is certain of everybody is
         the present and the last state, when only what a step brings is left in the window.
-        ``coded`` are the declared states of a path that has some.
         """
-        if not self.window:
-            return self.later(present, coded)
         if not self.from_raw:
             return self.reachable(present[:, [self.columns.index(name) for name in self.window]])
         last = self.reachable(np.full((1, len(self.window)), self.enters))[:, 0]
@@ -232,18 +210,12 @@ def path_states(
     DataError
         If the raw rows are needed and absent, fewer or more, or hold no numbers there.
     """
-    from countermove.data.rows import coded_features
-
     paths = schema.paths if paths is None else paths
-    X = coded_features(table, schema) if paths else np.empty((0, 0))
     place = {name: i for i, name in enumerate(schema.feature_names)}
     found = []
     for path in paths:
         columns = tuple(place[name] for name in path.columns)
-        if path.window:
-            states = path.reachable(_windows(path, table, raw, schema.name))
-        else:
-            states = path.later(X[:, columns], coded_states(path, schema))
+        states = path.reachable(_windows(path, table, raw, schema.name))
         found.append(PathStates(path, columns, states))
     return tuple(found)
 
@@ -275,13 +247,3 @@ def _windows(path: HistoryPath, table: pd.DataFrame, raw: pd.DataFrame | None, n
         problems += cell_problem(column, "not a number", strange, "a number")
     raise_all(problems, name)
     return cells
-
-
-def coded_states(path: HistoryPath, schema: Schema) -> Floats:
-    """Return declared states as model columns hold them, shape (s, k)."""
-    coded = np.empty((len(path.states), len(path.columns)))
-    for place, name in enumerate(path.columns):
-        levels = schema.feature(name).categories
-        for row, state in enumerate(path.states):
-            coded[row, place] = levels.index(str(state[place])) if levels else state[place]
-    return coded

@@ -1,4 +1,4 @@
-"""What a relation says: rows of weighted sums, levels of categories, conditions, functions.
+"""What a relation says: rows of weighted sums, levels of categories, conditions.
 
 Columns and numbers are those of the typed table, in original units. Every rule says
 which rows satisfy it, writes itself in the schema's grammar and in words.
@@ -20,8 +20,6 @@ Sense: TypeAlias = Literal["<=", ">=", "=="]
 SENSES: tuple[Sense, ...] = ("<=", ">=", "==")
 FLIPPED: dict[Sense, Sense] = {"<=": ">=", ">=": "<=", "==": "=="}
 IN_WORDS: dict[Sense, str] = {"<=": "is at most", ">=": "is at least", "==": "is"}
-
-Combination: TypeAlias = Literal["sum", "max", "min", "count"]
 
 TOLERANCE = 1e-9
 """Sums of floats are compared up to this share of their terms."""
@@ -252,110 +250,10 @@ class Relation:
 
     def to_entry(self) -> str | dict[str, Any]:
         """Return the entry as a schema file would hold it."""
-        return entry_of("relation", self.text, self.because, self.mixed_units)
-
-
-@dataclass(frozen=True)
-class DerivedColumn:
-    r"""A column that is a function of others and moves with them.
-
-    Parameters
-    ----------
-    column
-        The column.
-    combination
-        ``sum`` (:math:`\sum_j w_j x_j + k`), ``max``, ``min``, or ``count``, of the sources
-        that are not 0.
-    terms
-        Sources with their weights; 1 but for sums.
-    constant
-        :math:`k`; 0 but for sums.
-    because
-        The reason, for people.
-    mixed_units
-        That the columns have different units was meant.
-    """
-
-    column: str
-    combination: Combination
-    terms: tuple[tuple[str, float], ...]
-    constant: float = 0.0
-    because: str = field(default="", compare=False)
-    mixed_units: bool = False
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The columns it is made of."""
-        return tuple(name for name, _ in self.terms)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column and its sources."""
-        return (self.column, *self.sources)
-
-    @property
-    def row(self) -> LinearRow | None:
-        """The equality that a sum is; None for the other functions."""
-        if self.combination != "sum":
-            return None
-        weights = {name: -weight for name, weight in self.terms}
-        return LinearRow.of({self.column: 1.0, **weights}, "==", self.constant)
-
-    @property
-    def formula(self) -> str:
-        """The right-hand side in the schema's grammar."""
-        names = [name_text(name) for name in self.sources]
-        if self.combination != "sum":
-            return f"{self.combination}({', '.join(names)})"
-        text = ""
-        for (_, weight), name in zip(self.terms, names, strict=True):
-            sign = ("-" if weight < 0 else "") if not text else (" - " if weight < 0 else " + ")
-            text += sign + weighted([("", abs(weight))], [name])
-        if self.constant:
-            text += (" - " if self.constant < 0 else " + ") + number_text(abs(self.constant))
-        return text
-
-    @property
-    def text(self) -> str:
-        """The equation in the schema's grammar."""
-        return f"{name_text(self.column)} == {self.formula}"
-
-    def in_words(self) -> str:
-        """Return the equation as a person would say it, with its reason."""
-        return f"{self.column} is {self.formula}" + (f" ({self.because})" if self.because else "")
-
-    def values(self, frame: pd.DataFrame) -> Floats:
-        """Return what the column must hold in each row of a typed table, shape (n,)."""
-        cells = np.array([frame[name].to_numpy(np.float64) for name in self.sources])
-        if self.combination == "max":
-            return np.asarray(cells.max(axis=0))
-        if self.combination == "min":
-            return np.asarray(cells.min(axis=0))
-        if self.combination == "count":
-            return np.asarray((cells != 0).sum(axis=0), dtype=np.float64)
-        weights = np.array([weight for _, weight in self.terms])
-        return np.asarray(weights @ cells + self.constant)
-
-    def holds(self, frame: pd.DataFrame) -> Mask:
-        """Return in which rows of a typed table the column is what it must be, shape (n,)."""
-        found, expected = frame[self.column].to_numpy(np.float64), self.values(frame)
-        size = np.abs(found) + abs(self.constant)
-        for name, weight in self.terms:
-            size = size + np.abs(weight * frame[name].to_numpy(np.float64))
-        known = compared(found - expected, "==", TOLERANCE * size)
-        return known | _lacking(frame, (self.column, *(name for name, _ in self.terms)))
-
-    def to_entry(self) -> str | dict[str, Any]:
-        """Return the entry as a schema file would hold it."""
-        return entry_of("formula", self.formula, self.because, self.mixed_units)
+        more: dict[str, Any] = {"because": self.because} if self.because else {}
+        more |= {"mixed_units": True} if self.mixed_units else {}
+        return {"relation": self.text, **more} if more else self.text
 
 
 def _lacking(frame: pd.DataFrame, columns: Iterable[str]) -> Mask:
     return frame[list(columns)].isna().any(axis=1).to_numpy(np.bool_)
-
-
-def entry_of(key: str, text: str, because: str, mixed_units: bool) -> str | dict[str, Any]:
-    """Return a sentence alone where nothing else is said about it, else a mapping."""
-    more: dict[str, Any] = {"because": because} if because else {}
-    more |= {"mixed_units": True} if mixed_units else {}
-    return {key: text, **more} if more else text

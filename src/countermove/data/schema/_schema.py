@@ -22,7 +22,7 @@ from countermove.data.schema._features import (
 from countermove.errors import SchemaError
 
 if TYPE_CHECKING:
-    from countermove.data.relations import DerivedColumn, HistoryPath, Relation
+    from countermove.data.relations import HistoryPath, Relation
 
 Source: TypeAlias = Literal["embedded", "fabricated", "fetched", "file"]
 SOURCES: tuple[Source, ...] = ("embedded", "fabricated", "fetched", "file")
@@ -49,7 +49,7 @@ SHORTER: tuple[Shorter, ...] = ("leave_out", "repeat_first")
 QUARANTINE = 0.05
 """Share of a table's rows that may be set aside, unless the schema says otherwise."""
 
-_POSSIBLE = ("relations", "derived", "path")
+_POSSIBLE = ("relations", "path")
 _NOT_READ = ("range", "name", "verb", "horizon", "causal", "read", "supply")
 """Entries of a feature that change nothing in what a rule reads."""
 _NOT_LABEL = ("unfavourable", "read", "date")
@@ -159,8 +159,6 @@ class Schema:
         testing: numbers or ISO dates.
     relations
         What is true of everybody who can exist, between columns.
-    derived
-        Features that are functions of others and move with them.
     paths
         The ordered states that histories can go through.
     file
@@ -184,7 +182,6 @@ class Schema:
     group_by: str | None = None
     time: str | None = None
     relations: tuple[Relation, ...] = ()
-    derived: tuple[DerivedColumn, ...] = ()
     paths: tuple[HistoryPath, ...] = ()
     file: FileFormat = PLAIN
     readings: tuple[tuple[str, Reading], ...] = ()
@@ -236,7 +233,6 @@ class Schema:
             ],
             "ignore": list(self.ignore),
             "relations": [relation.to_entry() for relation in self.relations],
-            "derived": {derived.column: derived.to_entry() for derived in self.derived},
             "path": {path.name: path.to_entry() for path in self.paths},
             "file": self.file.to_mapping(),
             "read": {column: reading.to_entry() for column, reading in self.readings},
@@ -278,13 +274,12 @@ class Schema:
         return kept | ({"read": meaning} if meaning else {})
 
     def relations_digest(self) -> str:
-        """Return the SHA-256 of who can exist: relations, derived columns, paths and ranges.
+        """Return the SHA-256 of who can exist: relations, paths and ranges.
 
         Reasons do not count. The empty text for a schema that says nothing of the kind.
         """
         facts: dict[str, Any] = {
             "relations": [relation.text for relation in self.relations],
-            "derived": [derived.text for derived in self.derived],
             "path": [path.facts() for path in self.paths],
             "range": {f.name: f.range.to_entry() for f in self.features if f.range is not None},
         }

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from countermove._types import Floats
-from countermove.dynamics.collective._spaces import Space
+from countermove.dynamics.collective.spaces import Space
 from countermove.dynamics.collective.utilities import Utility
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from countermove._types import Floats, Index
-from countermove.dynamics.collective._spaces import Mixing
 from countermove.dynamics.collective.bilevel import Bilevel, Point, Solution
 from countermove.dynamics.collective.moves import Moves
 from countermove.dynamics.collective.selfish import SelfishPoint, selfish_point
+from countermove.dynamics.collective.spaces import Mixing
 from countermove.dynamics.crowd import Crowd
 from countermove.errors import ParameterError
 from countermove.randomness import generator

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from countermove._types import Floats, Index
-from countermove.dynamics.collective._spaces import Space
 from countermove.dynamics.collective.balls import Ball
+from countermove.dynamics.collective.spaces import Space
 from countermove.dynamics.collective.utilities import Utility
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner

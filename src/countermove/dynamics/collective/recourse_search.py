@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from countermove._types import Floats, Index
-from countermove.dynamics.collective._spaces import PartialMoves
 from countermove.dynamics.collective.bilevel import Bilevel, Solution
 from countermove.dynamics.collective.recourse_problem import CollectiveRecourseProblem, Reach
+from countermove.dynamics.collective.spaces import PartialMoves
 from countermove.dynamics.collective.utilities import CentroidGoals, QueryUtility
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners.centroids import CentroidLearner

@@ -19,7 +19,7 @@ import torch
 
 from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
-from countermove.dynamics.learners._newton import Local, newton, solve_definite
+from countermove.dynamics.learners.newton import Local, newton, solve_definite
 from countermove.errors import DataError, NotConvergedError, ParameterError, SolverError, shown
 from countermove.scores import LinearScore, Score
 

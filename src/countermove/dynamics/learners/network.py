@@ -19,14 +19,14 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
-from countermove.dynamics.learners._newton import (
+from countermove.dynamics.learners.linear import Learner
+from countermove.dynamics.learners.newton import (
     descend_anywhere,
     downhill,
     downhill_by_products,
     least_squares,
     solve_by_products,
 )
-from countermove.dynamics.learners.linear import Learner
 from countermove.errors import DataError, NotConvergedError, ParameterError
 from countermove.scores import Score
 from countermove.scores.base import RescaledScore

@@ -16,7 +16,7 @@ import numpy as np
 from countermove._types import Floats
 from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import Learner, LinearLearner
-from countermove.dynamics.learners._newton import Local, newton
+from countermove.dynamics.learners.newton import Local, newton
 from countermove.dynamics.retraining.populations import PerformativePopulation
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.randomness import generator

@@ -14,7 +14,7 @@ from countermove._types import Floats
 from countermove.experiments._drawing import AGAIN, DARK, PUBLISHED, RIGHT, line
 from countermove.experiments.protocol import Measured, Row
 from countermove.experiments.transfer import TransferExperiment
-from countermove.experiments.transfer._known_answers import (
+from countermove.experiments.transfer.known_answers import (
     Held,
     proposition_5_3_both,
     random_law,

@@ -14,7 +14,6 @@ from countermove.data.standardise import Standardiser
 from countermove.params import (
     EvaluationParameters,
     IngestParameters,
-    RecourseParameters,
     RetrainParameters,
     SermParameters,
 )
@@ -147,18 +146,15 @@ def follow(
     serm: SermParameters,
     retrain: RetrainParameters,
     seed: int,
-) -> tuple[Followed, Response, Followed]:
+) -> tuple[Followed, Response]:
     """Estimate how far people move, set them back, and weigh the evidence of the new labels."""
     from countermove.production.retraining import nightly
-    from countermove.production.retraining.ledger import BatchLedger
 
     seen = nightly.NightRows((train, validation), batches, waiting, facts, set_apart, weights)
     aims = (serm.regulariser.build(), retrain.policy.build(), seed)
-    terms, ledger = nightly.NightTerms(schema, standardiser, people, *aims), BatchLedger(registry)
-    followed = before = nightly.follow(registry, seen, terms, nightly.acts_of(drift))
-    if ledger.last is not None and ledger.reconsidered():
-        before = nightly.follow_again(registry, ledger.last, seen, terms)
-    return followed, followed.people(people), before
+    terms = nightly.NightTerms(schema, standardiser, people, *aims)
+    followed = nightly.follow(registry, seen, terms, nightly.acts_of(drift))
+    return followed, followed.people(people)
 
 
 def train_challenger(
@@ -225,54 +221,6 @@ def judge(
     return evaluate_challenger(registry, challenger, calibration, holdout, *terms)
 
 
-def remake_challenger(
-    registry: Registry,
-    challenger: PublishedModel,
-    calibration: dict[str, Any],
-    train: pd.DataFrame,
-    validation: pd.DataFrame,
-    set_apart: pd.DataFrame,
-    judging: Judging,
-    recourse: RecourseParameters,
-    before: Followed,
-    seed: int,
-) -> tuple[PublishedModel, dict[str, Any]]:
-    """Make the challenger that the last night had without what was withdrawn since, if anything."""
-    from countermove.production.retraining.ledger import BatchLedger
-    from countermove.production.retraining.nightly import published
-
-    ledger, schema, people = BatchLedger(registry), judging.schema, judging.trained
-    champion = registry.before(ledger.last.version).champion() if ledger.last else None
-    if not ledger.reconsidered() or before.night is None or champion is None:
-        return challenger, calibration
-    made = published(before, champion.model, schema, people, train, seed)
-    rows = (set_apart, validation, train, schema, before.people(people))
-    return calibrate(made, *rows, recourse)[:2]
-
-
-def reconsider(
-    registry: Registry,
-    facts: dict[str, Any],
-    challenger: PublishedModel,
-    calibration: dict[str, Any],
-    holdout: pd.DataFrame,
-    judging: Judging,
-    open_advice: dict[str, int],
-    before: Followed,
-) -> dict[str, Any]:
-    """Say whether the last decision would have been another without what was withdrawn since."""
-    from countermove.production.retraining.ledger import BatchLedger
-
-    ledger, new = BatchLedger(registry), sum(batch["new"] for batch in facts.values())
-    if ledger.last is None or not ledger.reconsidered():
-        return {}
-    if before.nothing_left:
-        return ledger.would_have_been(None)
-    then = registry.before(ledger.last.version)
-    judged = judge(then, challenger, calibration, holdout, judging, open_advice, before)
-    return ledger.would_have_been(judged["gates"], new if before.night is None else 0)
-
-
 def decide(
     registry: Registry,
     history: DecisionHistory,
@@ -286,14 +234,14 @@ def decide(
     drift: dict[str, Any],
     train: pd.DataFrame,
     serm: SermParameters,
-    reconsidered: dict[str, Any],
     followed: Followed,
 ) -> dict[str, Any]:
     """Record the decision, and carry it out."""
+    from countermove.production.retraining.ledger import BatchLedger
     from countermove.production.retraining.promotion import decide_on_challenger
 
     seen = {"batches": facts, "holdout": pinned, "outcomes": outcomes, "drift": drift}
-    seen |= {"scored": scored} | ({"reconsidered": reconsidered} if reconsidered else {})
+    seen |= {"scored": scored, "withdrawn": BatchLedger(registry).withdrawn()}
     about, made_for = (challenger, calibration, judgement), (people_settings(serm), followed)
     return decide_on_challenger(registry, history, *about, seen, train, *made_for)
 
@@ -378,7 +326,7 @@ def create_pipeline(**_: object) -> Pipeline:
                 "batch_facts", rows[2], *units, "people", "drift", "label_weights", "params:serm",
                 "params:retrain", "params:seed",
             ],
-            ["followed", "present_people", "followed_before"],
+            ["followed", "present_people"],
             name="follow",
         ),
         Node(
@@ -413,29 +361,11 @@ def create_pipeline(**_: object) -> Pipeline:
             name="judge",
         ),
         Node(
-            remake_challenger,
-            [
-                "registry", calibrated, "challenger_calibration", *rows, "judging",
-                "params:recourse", "followed_before", "params:seed",
-            ],
-            ["challenger_before", "calibration_before"],
-            name="remake_challenger",
-        ),
-        Node(
-            reconsider,
-            [
-                "registry", "batch_facts", "challenger_before", "calibration_before", "test_rows",
-                "judging", "open_advice", "followed_before",
-            ],
-            "reconsidered",
-            name="reconsider",
-        ),
-        Node(
             decide,
             [
                 "registry", "history", calibrated, "challenger_calibration", "judgement",
                 "batch_facts", "holdout_facts", "outcomes", "scored_comparison", "drift", rows[0],
-                "params:serm", "reconsidered", "followed",
+                "params:serm", "followed",
             ],
             "decision",
             name="decide",

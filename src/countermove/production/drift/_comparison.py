@@ -18,7 +18,8 @@ import numpy as np
 from countermove._types import Floats
 from countermove.people.costs import KINDS
 from countermove.production.drift._samples import LEAST, DriftSamples, ScoredSample, answers
-from countermove.production.drift._two_samples import (
+from countermove.production.drift.terms import DriftTerms
+from countermove.production.drift.two_samples import (
     LabelTest,
     feature_map,
     kolmogorov_test,
@@ -27,7 +28,6 @@ from countermove.production.drift._two_samples import (
     snapped,
     spread_of,
 )
-from countermove.production.drift.terms import DriftTerms
 from countermove.randomness import generator
 from countermove.response import Response
 from countermove.scores import Score

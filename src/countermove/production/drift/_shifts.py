@@ -12,13 +12,13 @@ from countermove._types import Floats
 from countermove.data.standardise import Standardiser
 from countermove.production.drift._comparison import SCORE, DriftComparison
 from countermove.production.drift._samples import DriftSamples
-from countermove.production.drift._two_samples import (
+from countermove.production.drift.terms import DriftTerms
+from countermove.production.drift.two_samples import (
     Singles,
     feature_map,
     noise_of,
     squared_distance,
 )
-from countermove.production.drift.terms import DriftTerms
 from countermove.randomness import generator
 
 

@@ -13,7 +13,15 @@ from countermove.certificates import Assumption, Certificate
 from countermove.data.schema import Schema
 from countermove.errors import DataError, shown
 from countermove.production.drift._comparison import DriftComparison
-from countermove.production.drift._diagnosis import (
+from countermove.production.drift._samples import PeopleTable, shared_ids
+from countermove.production.drift._shifts import (
+    FeatureShift,
+    ShareExplained,
+    feature_shifts,
+    share_explained,
+    shift_sentence,
+)
+from countermove.production.drift.diagnosis import (
     DriftCase,
     DriftDecision,
     DriftFindings,
@@ -22,14 +30,6 @@ from countermove.production.drift._diagnosis import (
     decide,
     drift_case,
     drift_findings,
-)
-from countermove.production.drift._samples import PeopleTable, shared_ids
-from countermove.production.drift._shifts import (
-    FeatureShift,
-    ShareExplained,
-    feature_shifts,
-    share_explained,
-    shift_sentence,
 )
 from countermove.production.drift.terms import DriftTerms
 from countermove.response import Response

@@ -8,7 +8,6 @@ champion still loads; `recover` then finishes or clears away what was begun.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -91,13 +90,6 @@ class Registry:
         self.store = Store(url, options)
         self.signer = Signer.from_environment() if signer is None else signer
         self._schema, self._clock = schema, clock
-        self._as_of: str | None = None
-
-    def before(self, version: str) -> Registry:
-        """Return the registry as it was before a decision: its champion and decisions; to read."""
-        earlier = copy(self)
-        earlier._as_of = version
-        return earlier
 
     def time(self, days: int = 0) -> str:
         """Return the present time, or that in some days, as records carry it."""
@@ -110,8 +102,6 @@ class Registry:
 
     def write(self, name: str, record: Mapping[str, Any]) -> None:
         """Write or replace a record, sealed, and signed if there is a key."""
-        if self._as_of is not None:
-            raise ModelFileError(f"the registry before decision {self._as_of} is not written to")
         self.store.write(name, seal(self.signer.signed(name, record)))
 
     def next_version(self) -> str:
@@ -158,9 +148,6 @@ class Registry:
 
     def pointer(self) -> Pointer | None:
         """Read ``champion.json``; None before the first promotion."""
-        if self._as_of is not None:
-            before = self.decision(self._as_of).champion_before
-            return None if before is None else self._pointing(before, self._as_of, None, "")
         if not self.store.exists(CHAMPION):
             return None
         try:
@@ -267,7 +254,4 @@ class Registry:
 
     def _decided(self) -> list[str]:
         names = [name for name in self.store.names(DECISIONS) if not name.startswith(".")]
-        found = [name.removesuffix(".json") for name in names]
-        if self._as_of is None:
-            return found
-        return [name for name in found if sequence_of(name) < sequence_of(self._as_of)]
+        return [name.removesuffix(".json") for name in names]

@@ -12,9 +12,7 @@ from countermove.production.registry import Decision, Registry
 from countermove.production.retraining.promotion import BATCHES
 
 LEDGER = "batches.json"
-Act = Literal["withdrawn", "restored", "superseded", "confirmed", "labels confirmed"]
-CONFIRMING: tuple[Act, ...] = ("confirmed", "labels confirmed")
-"""Acts that say a content is right and change nothing about which is used."""
+Act = Literal["withdrawn", "restored", "superseded", "confirmed"]
 
 
 @dataclass(frozen=True)

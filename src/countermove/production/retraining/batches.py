@@ -34,8 +34,6 @@ from countermove.production.registry import Registry
 from countermove.production.retraining.corrections import (
     BEFORE,
     CORRECTIONS,
-    check_corrections,
-    check_labels,
     completed,
     counted_corrections,
 )
@@ -60,7 +58,6 @@ class Gathered:
     quarantine: pd.DataFrame  # rows set aside, with the column `batch` first
     waiting: pd.DataFrame  # typed, of people whose label has not come yet
     corrections: pd.DataFrame  # labels that took the place of earlier ones
-    by_form: tuple[str, ...] = ()  # batches of ids and labels only
 
 
 def read_batches(
@@ -82,13 +79,6 @@ def read_batches(
     chosen = ledger.check_new(batches, ready)
     known = {batch.name for batch in chosen.batches} - set(chosen.new)
     found = gather(chosen.batches, known, base, with_labels(schema, labels), labels_needed)
-    asked = [each.name for each in chosen.batches if each.name in chosen.new]
-    asked = [name for name in asked if not ledger.labels_confirmed(name, batches)]
-    for name in asked:
-        own = found.corrections[found.corrections[BATCH] == name]
-        if name not in found.by_form:
-            check_corrections(name, own, found.facts, schema.quarantine)
-    check_labels(found.rows, asked, base, schema)
     deployed = pointer.version if pointer is not None and observed == "after" else None
     facts = {}
     for batch in chosen.batches:
@@ -156,7 +146,6 @@ def gather(
     listed: list[pd.DataFrame] = []
     unlabelled: list[pd.DataFrame] = []
     corrections: list[pd.DataFrame] = []
-    by_form: list[str] = []
     for place, brought in enumerate(batches):
         whole = completed(brought, batches[:place], schema)
         batch = whole.batch
@@ -179,7 +168,6 @@ def gather(
         }
         for name, part in corrected.groupby(BEFORE):
             facts[str(name)]["used"] -= len(part)
-        by_form += [batch.name] if whole.by_form else []
         corrections.append(corrected)
         quarantine.insert(0, BATCH, batch.name)
         listed.append(quarantine)
@@ -198,8 +186,7 @@ def gather(
             f"seen before ({sum(facts[name]['waiting_for_label'] for name in new)} wait for their "
             "label); the champion stays"
         )
-    given = (joined(listed), unlabelled_rows, every, tuple(by_form))
-    return Gathered(rows, new, facts, *given)
+    return Gathered(rows, new, facts, joined(listed), unlabelled_rows, every)
 
 
 def _first_seen(

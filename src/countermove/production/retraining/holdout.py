@@ -16,7 +16,7 @@ from countermove.data.sources import table_hash
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import canonical_digest
 from countermove.errors import BlockedError
-from countermove.learning._intercept import shift_intercept
+from countermove.learning.intercept import shift_intercept
 from countermove.production.gates.base import Case, Gate, HoldoutDecisions, check_gates
 from countermove.production.registry import Registry
 from countermove.production.retraining.forecast import error_bounds, forecast

@@ -17,7 +17,6 @@ from countermove.errors import BlockedError, NothingNewError, UnknownNameError, 
 from countermove.production.forgetting import rehashed
 from countermove.production.registry import Decision, Registry
 from countermove.production.retraining._ledger_file import (
-    CONFIRMING,
     Act,
     LedgerEntry,
     add_entry,
@@ -56,7 +55,7 @@ class Selection:
     batches: list[LabelledBatch]
     new: list[str]
     waiting: list[str]
-    reconsidered: list[str]  # taken by the last decision, withdrawn or superseded since
+    withdrawn: list[str]  # taken by the last decision, withdrawn or superseded since
 
 
 class BatchLedger:
@@ -108,11 +107,8 @@ class BatchLedger:
             raise UnknownNameError(f"batch {name!r} is withdrawn already")
         self._add(LedgerEntry(name, "withdrawn", sorted(contents), None, self._now(), reason))
         effect = "no run takes it"
-        if name in self.reconsidered():
-            effect = (
-                "the next run retrains without it and says whether the last decision would have "
-                "been another"
-            )
+        if name in self.withdrawn():
+            effect = "the next run retrains without it, and its decision says so"
         return (
             f"batch {name!r} is withdrawn: {effect}; undo with: kedro countermove withdraw {name} "
             "--undo"
@@ -149,18 +145,11 @@ class BatchLedger:
             f"{shown(f'{each[:12]}…' for each in entry.contents)}; the next run retrains with them"
         )
 
-    def confirm(
-        self, name: str, files: Sequence[LabelledBatch], reason: str, labels: bool = False
-    ) -> str:
-        """Say that a batch's date is right although in the future, or its labels although odd."""
-        content, act = self._file(name, files).sha256, CONFIRMING[labels]
-        self._add(LedgerEntry(name, act, [content], None, self._now(), reason))
-        what = f"labels of batch {name!r} are" if labels else f"batch {name!r} is"
-        return f"{what} confirmed: the next run takes {'them' if labels else 'it'}"
-
-    def labels_confirmed(self, name: str, files: Sequence[LabelledBatch]) -> bool:
-        """Return whether somebody looked at the labels of a batch and found them right."""
-        return self._confirmed(self._file(name, files), "labels confirmed")
+    def confirm(self, name: str, files: Sequence[LabelledBatch], reason: str) -> str:
+        """Say that a batch's date is right although it is in the future."""
+        content = self._file(name, files).sha256
+        self._add(LedgerEntry(name, "confirmed", [content], None, self._now(), reason))
+        return f"batch {name!r} is confirmed: the next run takes it"
 
     # ---- what follows from it ----
 
@@ -182,13 +171,13 @@ class BatchLedger:
             [batch for batch in files if batch.name in known],
             [batch.name for batch in files if known.get(batch.name) == "new"],
             waiting,
-            self.reconsidered(),
+            self.withdrawn(),
         )
 
     def check_new(self, files: Sequence[LabelledBatch], ready: Ready = "none") -> Selection:
         """Return what a run takes; leave if there is a champion and nothing has changed."""
         chosen, pointer = self.select(files, ready), self._registry.pointer()
-        if pointer is None or self.last is None or chosen.new or chosen.reconsidered:
+        if pointer is None or self.last is None or chosen.new or chosen.withdrawn:
             return chosen
         said = "".join(f"; {words}" for words in chosen.waiting)
         late = [
@@ -208,38 +197,12 @@ class BatchLedger:
             f"{pointer.version} stays"
         )
 
-    def reconsidered(self) -> list[str]:
+    def withdrawn(self) -> list[str]:
         """Return the batches of the last decision whose content was withdrawn or superseded."""
         if self.last is None:
             return []
         used = self.last.facts[BATCHES]
         return [name for name, facts in used.items() if facts["sha256"] in self._retired(name)]
-
-    def would_have_been(
-        self, gates: Sequence[Mapping[str, Any]] | None, new: int = 0
-    ) -> dict[str, Any]:
-        """Compare the last decision with that on a challenger without what was withdrawn since.
-
-        ``gates`` are those of such a challenger, None where nothing is left that was new; ``new``
-        is how many batches it has that came since.
-        """
-        names, last = self.reconsidered(), self.last
-        if last is None or not names:
-            return {}
-        refused = [str(gate["name"]) for gate in gates or () if gate["passed"] is False]
-        outcome = "kept" if refused or gates is None else "promoted"
-        same = "the same" if outcome == last.outcome else "another"
-        beside = f" (with {new} new beside)" if new else ""
-        why = f", refused by {shown(refused)}" if refused else ""
-        why = ", for nothing is left that was new" if gates is None else why
-        return {
-            "batches": names,
-            "decision": last.version,
-            "was": last.outcome,
-            "would_be": outcome,
-            "words": f"without {shown(names)} as it was{beside}, decision {last.version} "
-            f"({last.outcome}) would have been {same}: {outcome}{why}",
-        }
 
     def _recorded(self, name: str, files: Sequence[LabelledBatch]) -> Iterator[BatchState]:
         """Yield the contents of a batch that its file does not hold now."""
@@ -328,7 +291,7 @@ class BatchLedger:
         """Return every content a batch is known to have had."""
         found = set(self._uses(name)) | set(self._aliases.get(name, ()))
         for entry in self.entries:
-            if entry.batch == name and entry.act not in CONFIRMING:
+            if entry.batch == name and entry.act != "confirmed":
                 found |= {*entry.contents} | ({entry.by} if entry.by is not None else set())
         return found
 
@@ -356,21 +319,21 @@ class BatchLedger:
         return bool(used == content or deleted_from)
 
     def _act(self, name: str) -> Act | None:
-        acts = [e.act for e in self.entries if e.batch == name and e.act not in CONFIRMING]
+        acts = [e.act for e in self.entries if e.batch == name and e.act != "confirmed"]
         return acts[-1] if acts else None
 
     def _last_words(self, name: str) -> str:
-        entry = [e for e in self.entries if e.batch == name and e.act not in CONFIRMING][-1]
+        entry = [e for e in self.entries if e.batch == name and e.act != "confirmed"][-1]
         why = f": {entry.reason}" if entry.reason else ""
         return f"batch {name!r} was {entry.act} on {entry.at[:10]}{why}"
 
     def _in_future(self, batch: LabelledBatch) -> bool:
         # A day's grace: it may be tomorrow already where the batch was made.
         ahead = batch.date is not None and batch.date > self._today() + timedelta(days=1)
-        return ahead and not self._confirmed(batch, "confirmed")
+        return ahead and not self._confirmed(batch)
 
-    def _confirmed(self, batch: LabelledBatch, act: Act) -> bool:
-        known = (e for e in self.entries if e.batch == batch.name and e.act == act)
+    def _confirmed(self, batch: LabelledBatch) -> bool:
+        known = (e for e in self.entries if e.batch == batch.name and e.act == "confirmed")
         return any(batch.sha256 in entry.contents for entry in known)
 
     def _today(self) -> date:

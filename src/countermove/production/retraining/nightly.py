@@ -34,14 +34,12 @@ from countermove.production.retraining.following import (
 )
 from countermove.production.retraining.labelled_batch import BATCH
 from countermove.production.retraining.policy import DriftActs, FollowingPolicy
-from countermove.production.retraining.promotion import BATCHES
 from countermove.production.retraining.reach import LEAST_PEOPLE, ReachModel
 from countermove.response import BestResponse, Population, Response
 from countermove.scores import LinearScore, Score
 from countermove.scores.covariance import RuleCovariance
 from countermove.scores.storage import PublishedModel, schema_facts
 
-NOTHING_LEFT = "nothing is left that was new"
 POLICY, REACH, ALLOWANCE, MEMORY = "policy", "reach", "allowance", "memory"
 """Keys of facts: of a decision, of a version, of a version, of a decision's policy."""
 
@@ -72,11 +70,6 @@ class Followed:
     reason: str = ""
     acts: DriftActs = field(default_factory=DriftActs)
     recent: RecentPeople | None = None
-
-    @property
-    def nothing_left(self) -> bool:
-        """Whether all that was new has been withdrawn."""
-        return self.reason == NOTHING_LEFT
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a decision records it, without what the next night has to know."""
@@ -200,16 +193,6 @@ class NightRows:
     set_apart: pd.DataFrame
     weights: pd.DataFrame | None = None
 
-    def at(self, last: Decision) -> NightRows:
-        """Return what is left of the batches that a decision was based on, as new as then."""
-        used, facts = last.facts[BATCHES], self.facts
-        then = {name: {**facts[name], NEW: used[name][NEW]} for name in used if name in facts}
-        rows, waiting = (
-            table[table[column].isin(list(then))].reset_index(drop=True) if len(table) else table
-            for table, column in ((self.rows, LABELLED), (self.waiting, BATCH))
-        )
-        return replace(self, rows=rows, waiting=waiting, facts=then)
-
 
 @dataclass(frozen=True, eq=False)
 class NightTerms:
@@ -241,8 +224,8 @@ def follow(registry: Registry, seen: NightRows, terms: NightTerms, acts: DriftAc
     rules, apart = rules_of(registry, seen.facts, known[1]), set(seen.set_apart[ROW_ID])
     batches, places = seen_batches(every, origin, seen.facts, rules, apart, schema)
     memory = memory_of(registry.decisions(), champion.version)
-    memory = _still_shown(memory, seen.facts)
-    batches, memory = _looked_at_again(batches, memory, seen.facts)
+    memory = still_shown(memory, seen.facts)
+    batches, memory = corrected_looks(batches, memory, seen.facts)
     if terms.policy.propensities and seen.weights is not None:
         counts = dict(seen.weights.itertuples(index=False, name=None))
         batches = _weighted(batches, [every[ROW_ID].iloc[who] for who in places], counts)
@@ -255,20 +238,6 @@ def follow(registry: Registry, seen: NightRows, terms: NightTerms, acts: DriftAc
             f"the champion {champion.version} stays"
         )
     return Followed(night, "", acts, _recent(night, every, places, schema))
-
-
-def follow_again(
-    registry: Registry, last: Decision, seen: NightRows, terms: NightTerms
-) -> Followed:
-    """Walk the night of the last decision again, on what is left of the batches it had."""
-    then = seen.at(last)
-    acts = DriftActs(**last.facts.get(POLICY, {}).get("acts", {}))
-    try:
-        if any(batch[NEW] for batch in then.facts.values()):
-            return follow(registry.before(last.version), then, terms, acts)
-    except NothingNewError:
-        pass
-    return Followed(reason=NOTHING_LEFT)
 
 
 def origin_of(table: pd.DataFrame) -> pd.DataFrame:
@@ -326,13 +295,13 @@ def seen_batches(
     return found, places
 
 
-def _still_shown(memory: Memory, facts: Mapping[str, Mapping[str, Any]]) -> Memory:
+def still_shown(memory: Memory, facts: Mapping[str, Mapping[str, Any]]) -> Memory:
     """Ask the full limit again where the batch that the last promotion rested on is withdrawn."""
     there = {batch[DAY] for batch in facts.values()}
     return memory if memory.promoted in there else replace(memory, promoted=None)
 
 
-def _looked_at_again(
+def corrected_looks(
     batches: Sequence[SeenBatch], memory: Memory, facts: Mapping[str, Mapping[str, Any]]
 ) -> tuple[list[SeenBatch], Memory]:
     """Leave out looks at what was withdrawn or corrected since, and look at the latter again.

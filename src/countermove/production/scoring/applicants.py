@@ -274,9 +274,7 @@ def _repeated(files: Sequence[Path]) -> pd.DataFrame:
         first += len(part)
     people = pd.concat(found)
     people = people[people[QUARANTINE].isna() & people[ROW_ID].notna()].drop(columns=QUARANTINE)
-    several = np.array(people[ROW_ID].duplicated(keep=False), dtype=np.bool_)
-    several[several] = superfluous(people[ROW_ID][several], people[several])
-    problems = repeated_id_problems(people[ROW_ID], several)
+    problems = repeated_id_problems(people[ROW_ID], superfluous(people))
     return listed_cells(problems, people, people[ROW_ID], people.index.to_numpy(np.intp))
 
 

@@ -13,7 +13,21 @@ from countermove.transfer.bounds._any_shift import (
     theorem_3_3,
 )
 from countermove.transfer.bounds._covariate_shift import proposition_4_7, theorem_4_2, theorem_4_6
-from countermove.transfer.bounds._setting import Setting
+from countermove.transfer.bounds._setting import (
+    QUANTITIES as QUANTITIES,
+)
+from countermove.transfer.bounds._setting import (
+    Chosen as Chosen,
+)
+from countermove.transfer.bounds._setting import (
+    Setting,
+)
+from countermove.transfer.bounds._setting import (
+    StrategicSetup as StrategicSetup,
+)
+from countermove.transfer.bounds._setting import (
+    choose as choose,
+)
 from countermove.transfer.bounds._target_shift import proposition_5_3, theorem_5_1, theorem_5_2
 
 __all__ = ["BOUNDS", "all_bounds"]

@@ -5,7 +5,14 @@ from __future__ import annotations
 from countermove.certificates import Assumption, Certificate
 from countermove.certificates.intervals import cells_radius
 from countermove.transfer import formulas
-from countermove.transfer._estimates import (
+from countermove.transfer.bounds._setting import (
+    Setting,
+    Theorem,
+    both_forms,
+    not_applicable,
+    withheld,
+)
+from countermove.transfer.estimates import (
     Range,
     binned_total_variation,
     change_range,
@@ -13,13 +20,6 @@ from countermove.transfer._estimates import (
     share_range,
     threshold_divergence,
     threshold_divergence_upper,
-)
-from countermove.transfer.bounds._setting import (
-    Setting,
-    Theorem,
-    both_forms,
-    not_applicable,
-    withheld,
 )
 from countermove.transfer.sample import Sample
 

@@ -14,7 +14,6 @@ from scipy.stats import norm
 from countermove.certificates import Assumption, Certificate
 from countermove.certificates.intervals import distribution_function_radius
 from countermove.transfer import formulas
-from countermove.transfer._estimates import Range, contrast_range, share_range
 from countermove.transfer.bounds._any_shift import ONE_SIDE, changes, four_shares
 from countermove.transfer.bounds._setting import (
     NORMAL_AT_POWER,
@@ -25,6 +24,7 @@ from countermove.transfer.bounds._setting import (
     not_applicable,
     not_refuted,
 )
+from countermove.transfer.estimates import Range, contrast_range, share_range
 from countermove.transfer.induced import support
 from countermove.transfer.optimal import difference
 from countermove.transfer.weights import cell_weights, variance_upper

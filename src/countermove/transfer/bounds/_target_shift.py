@@ -11,14 +11,6 @@ from countermove._types import Mask
 from countermove.certificates import Assumption, Certificate
 from countermove.certificates.intervals import distribution_function_radius
 from countermove.transfer import formulas
-from countermove.transfer._estimates import (
-    Range,
-    change_range,
-    contrast_range,
-    kolmogorov_distance,
-    rate_range,
-    share_range,
-)
 from countermove.transfer.bounds._covariate_shift import source_optimal
 from countermove.transfer.bounds._setting import (
     NORMAL_AT_POWER,
@@ -28,6 +20,14 @@ from countermove.transfer.bounds._setting import (
     broken,
     not_applicable,
     not_refuted,
+)
+from countermove.transfer.estimates import (
+    Range,
+    change_range,
+    contrast_range,
+    kolmogorov_distance,
+    rate_range,
+    share_range,
 )
 from countermove.transfer.sample import Pair
 

@@ -18,8 +18,8 @@ from countermove.errors import NotEnoughRowsError
 from countermove.response import Response
 from countermove.response.response_set import members_of
 from countermove.scores import Score
-from countermove.transfer._estimates import share_range
 from countermove.transfer.bounds._setting import Setting, Theorem, both_forms
+from countermove.transfer.estimates import share_range
 
 REFERENCE = "Clopper and Pearson (1934)"
 BETTING = "betting on clusters as units (Waudby-Smith and Ramdas 2024)"

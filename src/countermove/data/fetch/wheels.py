@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from countermove.data.fetch._publications import Member, Wheel
+from countermove.data.fetch.publications import Member, Wheel
 from countermove.data.storage import sha256_of
 from countermove.errors import FetchError, SourceUnreachableError
 

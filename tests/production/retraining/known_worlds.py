@@ -10,13 +10,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-from countermove._types import Floats, Mask
 from countermove.people import ActionSet, QuadraticCost
 from countermove.production.retraining.reach import ReachModel
 from countermove.response import BestResponse
 
+Floats, Mask = NDArray[np.float64], NDArray[np.bool_]
 FEATURES, MOVABLE = 5, 3
 BASE, MONTHLY, MONTHS = 3_000, 1_500, 12
 STEEP = 4.0

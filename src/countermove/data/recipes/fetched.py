@@ -20,7 +20,7 @@ from countermove.data.checks import (
     whole_numbers,
 )
 from countermove.data.parsing import numbers, texts
-from countermove.data.recipes._embedded import with_digit_labels
+from countermove.data.recipes.embedded import with_digit_labels
 
 ADULT_COLUMNS = (
     "age",

@@ -1,4 +1,4 @@
-"""New tables of people whose cause is known: for tests, for the table of power, for trying out.
+"""New tables of people whose cause is known: for tests and for the table of power.
 
 Five features of a Gaussian population: one is yes or no and nobody can change it, one comes in
 steps of a half. So there are atoms before anybody moves, and people heap up on the boundary after.
@@ -11,17 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from countermove._types import Floats
 from countermove.data.standardise import Standardiser
 from countermove.data.synthetic import GaussianPopulation
 from countermove.errors import UnknownNameError, nearest
 from countermove.people import ActionSet, QuadraticCost, WeightedQuadraticCost
-from countermove.production.drift._diagnosis import Recommendation
-from countermove.production.drift._samples import PeopleTable
+from countermove.production.drift import PeopleTable
+from countermove.production.drift.diagnosis import Recommendation
 from countermove.response import BestResponse, NoResponse, Response, ScalarResponse
 from countermove.scores import LinearScore
 from countermove.scores.storage import PublishedModel
+
+Floats = NDArray[np.float64]
 
 NAMES = ("income", "savings", "debts", "owner", "years")
 CENTRE = (0.5, 0.3, -0.4, 0.2, 0.4)
@@ -129,8 +131,8 @@ def known_case(name: str, n: int, m: int, seed: int) -> KnownCase:
         raise UnknownNameError(f"no known cause {name!r}; {nearest(name, CAUSES)}")
     cause = CAUSES[name]
     model = deployed()
-    X, y = _people(n, 2 * seed, 0.0)
-    Z, z = _people(m, 2 * seed + 1, cause.shift)
+    X, y = people(n, 2 * seed)
+    Z, z = people(m, 2 * seed + 1, cause.shift)
     Z = Z if cause.before is None else cause.before(Z)
     seen = Z + cause.part * (cause.people.respond(model.rule, Z).x_new - Z)
     seen = seen if cause.after is None else cause.after(seen)
@@ -149,7 +151,7 @@ def deployed() -> PublishedModel:
     return PublishedModel(score, units, "")
 
 
-def _people(n: int, seed: int, shift: float) -> tuple[Floats, Floats]:
+def people(n: int, seed: int, shift: float = 0.0) -> tuple[Floats, Floats]:
     """Return people; a shift moves the intercept of P(y = 1 | x), which is logistic."""
     population = GaussianPopulation(CENTRE)
     X, y = population.sample(n, seed)

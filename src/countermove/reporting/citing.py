@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from countermove.reporting._rendering import macro
+from countermove.reporting.rendering import macro
 from countermove.reporting.words import number, share
 
 if TYPE_CHECKING:

