@@ -171,20 +171,11 @@ class RetrainParameters(Parameters):
     mlflow: MlflowParameters | None = None
 
 
-class ChallengerParameters(Parameters):
-    """A challenger that decides beside the champion."""
-
-    describes: ClassVar = "countermove.production.draws:ChallengerTerms"
-    version: str = "newest"
-    share: Probability | None = None
-
-
 class ExplorationParameters(Parameters):
     """Refused people who are approved by draw."""
 
-    describes: ClassVar = "countermove.production.draws:ExplorationTerms"
+    describes: ClassVar = "countermove.production.scoring.exploring:ExplorationTerms"
     share: Probability = 0.02
-    most: Count = 20
 
 
 class ScoreParameters(Parameters):
@@ -194,7 +185,7 @@ class ScoreParameters(Parameters):
     batch: BatchId | None = None
     method: SearchName = "auto"
     open_advice_days: Count | None = 180
-    challenger: ChallengerParameters | None = None
+    challenger: str | None = None
     exploration: ExplorationParameters | None = None
 
     @field_validator("batch", mode="before")
@@ -204,9 +195,9 @@ class ScoreParameters(Parameters):
         return str(batch) if isinstance(batch, int) and not isinstance(batch, bool) else batch
 
     def tried(self) -> dict[str, Any]:
-        """Return the terms of the challenger and of exploration."""
-        given = {"challenger": self.challenger, "exploration": self.exploration}
-        return {name: None if each is None else each.build() for name, each in given.items()}
+        """Return the challenger and the terms of exploration."""
+        explored = None if self.exploration is None else self.exploration.build()
+        return {"challenger": self.challenger, "exploration": explored}
 
     def named(self) -> str:
         """Return the id of the batch; refuse to go on without one."""

@@ -93,13 +93,10 @@ def _challenger_row(each: Mapping[str, Any]) -> Row:
     return (
         each["challenger"],
         f"{each['people']:,}",
-        f"{each['decided_by_challenger']:,}",
         _percent(each["agreement"]),
         f"{each['only_champion_approves']:,}",
         f"{each['only_challenger_approves']:,}",
         _points(each["labelled"]),
-        _points(each["labelled_canary"]),
-        _points(each["favourable_of_approved"]["difference"]),
     )
 
 
@@ -119,18 +116,14 @@ def _points(gap: Mapping[str, Any]) -> str:
 
 
 def _explored_words(explored: Mapping[str, Any] | None) -> list[str]:
-    """Return how people approved by draw fared, and who they were."""
+    """Return how people approved by draw fared."""
     if explored is None:
         return []
     found = explored["favourable"]
-    said = [
+    return [
         f"Of {found['n']:,} people approved by draw whose label has come, {_percent(found)} were "
         f"favourable; the rule had expected {explored['expected_favourable']:.1%}."
     ]
-    for name, groups in explored["groups"].items():
-        counts = ", ".join(f"{group}: {count:,}" for group, count in groups.items())
-        said.append(f"By {name}: {counts}.")
-    return said
 
 
 def _drift_words(facts: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
