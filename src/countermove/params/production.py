@@ -12,7 +12,6 @@ from countermove.params.base import (
     Count,
     NotNegative,
     Parameters,
-    Positive,
     Probability,
     Share,
 )
@@ -127,12 +126,6 @@ class FollowingParameters(Parameters):
     kind: Literal["following"] = "following"
     yearly_false_promotions: Probability = 0.05
     monthly_false_promotions: Probability | None = 0.5
-    evidence: Literal["likelihood", "e_value"] = "likelihood"
-    pooled_months: Positive = 3.0
-    discounts: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (0.1, 0.4, 0.7, 1.0)
-    trend: bool = True
-    folds: Annotated[int, Field(ge=2)] = 6
-    least_shift: Share = 0.05
     propensities: bool = False
 
 

@@ -52,7 +52,6 @@ def policy_words(facts: Mapping[str, Any]) -> list[str]:
         return [f"Challengers are judged on the hold-out of the first run{why}."]
     said = [_drift_words(facts, policy), _reach_words(policy)]
     if policy["discount"] is not None:
-        # Decisions of earlier releases say nothing of a trend.
         moved = ", and the rule is moved on to the newest month" if policy.get("trend") else ""
         said.append(
             f"People a month older count {policy['discount']:g} times as much{moved} (what "
