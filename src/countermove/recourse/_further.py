@@ -51,8 +51,6 @@ class _FurtherMoves:
         path = next((path for path in self.schema.paths if name in path.columns), None)
         if path is not None:
             return kept & self._time_keeps(path, way)
-        if any(name in derived.columns for derived in self.schema.derived):
-            return np.zeros(self.n, bool)
         for relation in self.schema.relations:
             if kept.any() and name in relation.columns:
                 kept &= self._relation_keeps(relation.rule, way, before)
