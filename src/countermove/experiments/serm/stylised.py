@@ -17,18 +17,24 @@ import pandas as pd
 import torch
 
 from countermove._types import Floats
-from countermove.data.synthetic import ParabolaTangents, on_parabola, parabola, two_clouds
+from countermove.data.synthetic import two_clouds
 from countermove.errors import UnknownNameError, nearest
 from countermove.experiments._drawing import GREY, OCHRE, OTHER, PUBLISHED, RIGHT, VIOLET
 from countermove.experiments.protocol import Experiment, Measured, Row, Sources, averages
+from countermove.experiments.serm.manifold import (
+    ContractiveAutoencoder,
+    CurveResponse,
+    ParabolaTangents,
+    TangentResponse,
+    on_parabola,
+    parabola,
+)
 from countermove.learning import StrategicClassifier
 from countermove.learning.chosen_costs import FlexibleCost, UnknownCost
 from countermove.people import MixtureCost, QuadraticCost, WeightedQuadraticCost
 from countermove.people.cost_boxes import CostBox
-from countermove.people.manifold import ContractiveAutoencoder
 from countermove.randomness import torch_generator
 from countermove.response import Response, named_response
-from countermove.response.manifold import PointsResponse, TangentResponse
 from countermove.scores import LinearScore
 
 if TYPE_CHECKING:
@@ -207,13 +213,13 @@ def manifold(rows: int | None, seed: int) -> Run:
     started = time.process_time()
     surface = ContractiveAutoencoder(seed=seed).fit(parts["train"][0])
     learned = time.process_time() - started
-    on_tangents = TangentResponse(surface, cost, "smooth", 1.0, "stay", normalised=False)
+    on_tangents = TangentResponse(surface, cost)
     curve = parabola(np.linspace(-8.0, 8.0, 3201))
     judges: dict[str, Response] = {
         "learned tangents": on_tangents,
-        "true tangents": TangentResponse(ParabolaTangents(), cost, "smooth", 1.0, "stay", False),
-        "true curve, climbing": PointsResponse(curve, cost, 1.0, "stay"),
-        "true curve, rational": PointsResponse(curve, cost),
+        "true tangents": TangentResponse(ParabolaTangents(), cost),
+        "true curve, climbing": CurveResponse(curve, cost, climbing=True),
+        "true curve, rational": CurveResponse(curve, cost),
     }
     free = named_response("published", cost, None, 1.0)
     published = AS_PUBLISHED | {"learning_rate": 0.5, "batch_size": 64}
