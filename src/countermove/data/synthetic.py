@@ -1,8 +1,7 @@
 """Populations whose best rules are known, for tests and for trying things out.
 
 A Gaussian population knows its best rule and the accuracy of every linear rule;
-the fabricated ``tiny`` table knows the rule its labels were drawn from; the people in
-the plane are those of the SERM paper's section 4.4.
+the fabricated ``tiny`` table knows the rule its labels were drawn from.
 """
 
 from __future__ import annotations
@@ -146,14 +145,3 @@ def _normal_cdf(value: float) -> float:
 
 
 _FABRICATORS: Mapping[str, Callable[[int, int], pd.DataFrame]] = {"tiny": _tiny}
-
-
-def two_clouds(
-    n: int, distance: float, spread: tuple[float, float], seed: int
-) -> tuple[Floats, Floats]:
-    """Return n people around (±``distance``, 0), half of either class, favourable on the right."""
-    rng = generator(seed, "two clouds")
-    y = np.where(np.arange(n) < n // 2, 1.0, -1.0)
-    X = np.column_stack([distance * y, np.zeros(n)]) + rng.normal(size=(n, 2)) * np.array(spread)
-    order = rng.permutation(n)
-    return X[order], y[order]

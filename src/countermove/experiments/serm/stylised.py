@@ -17,7 +17,6 @@ import pandas as pd
 import torch
 
 from countermove._types import Floats
-from countermove.data.synthetic import two_clouds
 from countermove.errors import UnknownNameError, nearest
 from countermove.experiments._drawing import GREY, OCHRE, OTHER, PUBLISHED, RIGHT, VIOLET
 from countermove.experiments.protocol import Experiment, Measured, Row, Sources, averages
@@ -33,7 +32,7 @@ from countermove.learning import StrategicClassifier
 from countermove.learning.chosen_costs import FlexibleCost, UnknownCost
 from countermove.people import MixtureCost, QuadraticCost, WeightedQuadraticCost
 from countermove.people.cost_boxes import CostBox
-from countermove.randomness import torch_generator
+from countermove.randomness import generator, torch_generator
 from countermove.response import Response, named_response
 from countermove.scores import LinearScore
 
@@ -150,6 +149,17 @@ class Fifths:
             "train": slice(2 * fifth, None),
         }[part]
         return self.X[rows], self.y[rows]
+
+
+def two_clouds(
+    n: int, distance: float, spread: tuple[float, float], seed: int
+) -> tuple[Floats, Floats]:
+    """Return n people around (±``distance``, 0), half of either class, favourable on the right."""
+    rng = generator(seed, "two clouds")
+    y = np.where(np.arange(n) < n // 2, 1.0, -1.0)
+    X = np.column_stack([distance * y, np.zeros(n)]) + rng.normal(size=(n, 2)) * np.array(spread)
+    order = rng.permutation(n)
+    return X[order], y[order]
 
 
 def flexible(rows: int | None, seed: int) -> Run:
