@@ -25,7 +25,7 @@ from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw
 from countermove.people import ActionSet, QuadraticCost
 from countermove.people.feasible import feasible_actions
-from countermove.response import _trees
+from countermove.response import trees as tree_moves
 from countermove.response._tree_cells import ABSOLUTE
 from countermove.response.trees import TreeMoves, cheapest_crossing
 from countermove.scores.adopted import AdoptedModel, adopt
@@ -81,10 +81,10 @@ def searched(
     held = [j for j in range(d) if j not in movable]
     limit = np.full(d, AFAR)
     feasible = feasible_actions(ActionSet(-limit, limit, immutable=held), Z)
-    before = _trees._prices
+    before = tree_moves._prices
     if normaliser is not None:
         weight = model.standardiser_.scale / normaliser
-        _trees._prices = lambda cost, n: (ABSOLUTE, weight)
+        tree_moves._prices = lambda cost, n: (ABSOLUTE, weight)
     try:
         one = np.zeros(1, np.intp)  # what is compiled is loaded first
         cheapest_crossing(score, Z[one], feasible.rows(one), QuadraticCost(), 0.0, most)
@@ -98,7 +98,7 @@ def searched(
             cheapest_crossing(score, alone[[i]], person, QuadraticCost(), 0.0, most)
         return found, together, 1e3 * (time.process_time() - start) / max(len(alone), 1)
     finally:
-        _trees._prices = before
+        tree_moves._prices = before
 
 
 def normalisers(X: np.ndarray) -> np.ndarray:

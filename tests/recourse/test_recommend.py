@@ -24,7 +24,7 @@ from countermove.scores.base import score_of, values
 from .conftest import linear, town_actions, trained_tanh
 
 METHODS = ("auto", "linear_program", "gradient", "integer_program", "causal", "exhaustive")
-QUICK = Settings(starts=2, steps=60, grid=9, local_model="taylor")
+QUICK = Settings(starts=2, steps=60, grid=9)
 
 
 def causal_of(method: str, d: int = 7) -> dict:
@@ -78,7 +78,9 @@ def test_a_margin_is_kept_where_there_is_room_for_it(town, method, kind):
     can = found & (higher.status == "FOUND")
     assert can.sum() >= 10
     assert (safe.probability_after[can] >= 0.7 - 1e-9).all()
-    assert (safe.cost[can] >= plain.cost[can] * (1.0 - 1e-6)).mean() > 0.95
+    # A search on a score that bends may end cheaper at the higher target; a proof may not.
+    dearer = (safe.cost[can] >= plain.cost[can] * (1.0 - 1e-6)).mean()
+    assert dearer > (0.85 if kind == "bent" else 0.99)
     assert (safe.probability_after[found] >= 0.5).all()
 
 
@@ -103,7 +105,7 @@ def test_linear_constraints_hold(town, method, kind):
     n = 12 if method == "integer_program" else 40  # one mixed-integer program per person
     actions = town_actions(n, A=A, b=[1.5, 1.0])
     X = town.X[:n]
-    brief = Settings(starts=1, steps=25, grid=9, local_model="taylor")
+    brief = Settings(starts=1, steps=25, grid=9)
     advice = recommend(
         town.score(kind), X, method, 0.6, actions, settings=brief, **causal_of(method)
     )
@@ -404,8 +406,6 @@ class TestRefusals:
             recommend(town.linear, town.X, actions=town.actions, max_features=0)
         with pytest.raises(ParameterError, match="steps"):
             Settings(steps=0)
-        with pytest.raises(UnknownNameError, match="taylor"):
-            Settings(local_model="tailor")
 
     def test_causal_needs_its_model(self, town):
         with pytest.raises(ParameterError, match="CausalModel"):

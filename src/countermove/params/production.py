@@ -209,7 +209,6 @@ class AuditParameters(Parameters):
     model: str | None = None
     columns: tuple[str, ...] | None = None
     favourable: str | None = None
-    trusted: tuple[str, ...] = ()
     threshold: Probability = 0.5
 
     @field_validator("favourable", mode="before")

@@ -1,5 +1,6 @@
 r"""Recourse by gradient descent (Wachter et al.), all people and starts at once.
 
+Where costs separate, one start is the action to which the score's linear models lead.
 Projected Adam on :math:`\max(0, target - s(x\oplus\delta)) + \lambda' c(\delta)`, aimed at
 approval at the real threshold. The price :math:`\lambda'` of each run grows while it is
 approved and shrinks while it is not; the cheapest approved iterate is kept.
@@ -14,11 +15,19 @@ import torch
 
 from countermove._types import Floats, Index
 from countermove.execution import in_turn
-from countermove.people.feasible import absent
-from countermove.recourse._cheaper import cheaper, cheaper_of, snap_uphill
+from countermove.people.feasible import FeasibleActions, absent
 from countermove.recourse._linear import climb, one_at_a_time, starts_of, uphill
+from countermove.recourse.affine import by_local_models
 from countermove.recourse.polytope import project
-from countermove.recourse.problem import Proposals, SearchProblem, Settings, fall_back, unproven
+from countermove.recourse.problem import (
+    Proposals,
+    SearchProblem,
+    Settings,
+    cheaper_of,
+    fall_back,
+    shortened,
+    unproven,
+)
 
 RATE = 0.08
 """First Adam step as a share of the width of each feature's range; falls linearly."""
@@ -31,13 +40,31 @@ MOMENTUM, SPREAD, TINY = 0.9, 0.999, 1e-12
 
 def search(problem: SearchProblem, settings: Settings) -> Proposals:
     """Return the cheapest approved action over all starts and steps, NaN where none was met."""
+    action = fall_back(problem, cheapest_met(problem, settings), reach, settings)
+    return unproven(shortened(problem, action))
+
+
+def cheapest_met(problem: SearchProblem, settings: Settings) -> Floats:
+    """Return the cheapest approved action that linear models and Adam met, NaN without."""
+    linear = _of_linear_models(problem)
+    return cheaper_of(problem, linear, _descended(problem, settings, linear))
+
+
+def _of_linear_models(problem: SearchProblem) -> Floats:
+    """Return what the score's linear models lead to, NaN where nothing or costs do not separate."""
+    shape = problem.cost.canonical(problem.X.shape[1])
+    if shape is None or shape.weights is None:
+        return np.full_like(problem.X, np.nan)
+    return by_local_models(problem)
+
+
+def _descended(problem: SearchProblem, settings: Settings, start: Floats) -> Floats:
+    """Return the cheapest approved action that Adam met, from ``start`` among others."""
     if not problem.feasible.convex:
-        ways = [search(part, settings).action for part in in_turn(_branches(problem))]
-        return unproven(cheaper_of(problem, *ways))
-    runs, start = _runs(problem, settings.starts)
-    rounded = _rounded(runs, ProjectedAdam(runs, start, settings.steps).run())
-    action = _cheapest(problem, rounded)
-    return unproven(cheaper(problem, fall_back(problem, action, reach, settings)))
+        ways = [_descended(part, settings, start) for part in in_turn(_branches(problem))]
+        return cheaper_of(problem, *ways)
+    runs, starts = _runs(problem, settings.starts, start)
+    return _cheapest(problem, _rounded(runs, ProjectedAdam(runs, starts, settings.steps).run()))
 
 
 def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
@@ -67,12 +94,15 @@ def _branches(problem: SearchProblem) -> tuple[SearchProblem, SearchProblem]:
     return here, there
 
 
-def _runs(problem: SearchProblem, starts: int) -> tuple[SearchProblem, Floats]:
-    """Return one problem per start and person, and where they start."""
+def _runs(
+    problem: SearchProblem, starts: int, known: Floats | None = None
+) -> tuple[SearchProblem, Floats]:
+    """Return one problem per start and person, and where they start: ``known`` is one of them."""
     parts = [problem.home]
     if starts > 1:
         _, gradient = problem.slopes(problem.home)
-        parts.append(uphill(problem.feasible, gradient))
+        steep = uphill(problem.feasible, gradient)
+        parts.append(steep if known is None else np.where(np.isnan(known), steep, known))
     if starts > 2:
         spots = starts_of(problem, max(starts - 2, 2))
         worth = problem.values_of_each(spots)
@@ -164,6 +194,14 @@ class AdamRuns:
         cost = self.problem.cost.price(torch.zeros_like(delta), delta)
         (slope,) = torch.autograd.grad(cost.sum(), delta)
         return cost.detach().numpy(), slope.numpy()
+
+
+def snap_uphill(feasible: FeasibleActions, action: Floats, gradient: Floats) -> Floats:
+    """Round whole numbers to the side of the higher score, groups to the nearest category."""
+    step = np.where(feasible.step > 0.0, feasible.step, 1.0)
+    steps = action / step
+    up = np.where(gradient > 0.0, np.ceil(steps - 1e-9), np.floor(steps + 1e-9)) * step
+    return feasible.snap(np.where(feasible.step > 0.0, up, action))
 
 
 def _rounded(problem: SearchProblem, action: Floats) -> Floats:

@@ -13,9 +13,15 @@ from countermove._types import Floats
 from countermove.execution import in_turn, phase
 from countermove.people.feasible import FeasibleActions, FeatureBlock
 from countermove.randomness import generator
-from countermove.recourse._cheaper import cheaper
 from countermove.recourse.polytope import linear_step, project
-from countermove.recourse.problem import Proposals, SearchProblem, Settings, fall_back, unproven
+from countermove.recourse.problem import (
+    Proposals,
+    SearchProblem,
+    Settings,
+    fall_back,
+    shortened,
+    unproven,
+)
 from countermove.response.exact import highest_gain
 
 FRACTIONS = np.array([1.0, 0.4, 0.1])
@@ -40,7 +46,7 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
     corner = uphill(problem.feasible, gradient)
     good = problem.reaches(corner)
     action[good] = corner[good]
-    return unproven(cheaper(problem, fall_back(problem, action, reach, settings)))
+    return unproven(shortened(problem, fall_back(problem, action, reach, settings)))
 
 
 def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:

@@ -20,10 +20,8 @@ from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.execution import in_turn, phase
 from countermove.people import ActionSet
 from countermove.people.feasible import FeatureBlock, absent
-from countermove.recourse._cheaper import cheaper, cheaper_of
 from countermove.recourse._rounding import rounded
 from countermove.recourse.lasting import Margin
-from countermove.recourse.networks import NetworkProofs, network_of, prove
 from countermove.recourse.problem import (
     MARGIN,
     Proposals,
@@ -35,8 +33,6 @@ from countermove.recourse.problem import (
 from countermove.scores.base import values
 
 OBJECTIVES = ("cheapest", "sparsest")
-CHEAPER = 2e-6
-"""Nothing is cheaper by more than this share where an action before a network counts as proven."""
 HALVINGS, SPENT, ROOM = 60, 1e-4, 1e-6
 """Steps of the search for the best score within a ceiling, which ends within the share ``SPENT``
 of it; ``ROOM`` is left for the rounding of the advice that follows."""
@@ -279,47 +275,10 @@ class AdviceSearch:
             found = search_preferred(problem, self.method, self.settings, self.preference)
             return self._fall_back(problem, found)
 
-    def proven(self, problem: SearchProblem, found: Proposals) -> tuple[Proposals, Floats]:
-        """Return what branch and bound adds before a network, and what recourse costs at least."""
-        lost = absent(found.action)
-        price = np.where(lost, np.inf, problem.price(np.nan_to_num(found.action)))
-        least = np.where(found.proven_none, np.inf, np.where(found.proven_cheapest, price, 0.0))
-        network = network_of(problem) if len(lost) else None
-        if network is None:
-            return found, least
-        found = Proposals(
-            found.action.copy(), found.proven_none.copy(), found.proven_cheapest.copy()
-        )
-        most = self.preference.most_paid
-        open_ = ~found.proven_none & ~found.proven_cheapest
-        for who, limit, nodes, cheapest in (
-            (open_ & (lost | (price > most)), most, self.settings.network_nodes, False),
-            (open_ & (price <= most), price, self.settings.cheapest_nodes, True),
-        ):
-            rows = np.flatnonzero(who)
-            if not rows.size or not nodes:
-                continue
-            part = problem.rows(rows)
-            limits = np.broadcast_to(limit, len(lost))[rows]
-            what = "nothing cheaper does" if cheapest else "nothing helps"
-            with phase(f"proofs that {what}", len(rows)):
-                proofs = prove(part, network, limits, nodes, cheapest)
-            found.proven_none[rows] = lost[rows] & proofs.proven_none
-            least[rows] = proofs.least
-            if not self.preference.restricted:
-                self._take(part, found, rows, proofs)
-        price = np.where(absent(found.action), np.inf, problem.price(np.nan_to_num(found.action)))
-        sure = (price < np.inf) & (least >= price * (1.0 - CHEAPER))
-        return found._replace(proven_cheapest=found.proven_cheapest | sure), least
-
-    def _take(
-        self, part: SearchProblem, found: Proposals, rows: Index, proofs: NetworkProofs
-    ) -> None:
-        """Write what the proof came upon over what was found, made cheaper, where it works."""
-        action = np.nan_to_num(proofs.action)
-        works = ~absent(proofs.action) & part.reaches(action)
-        better = cheaper(part, np.where(works[:, None], action, np.nan))
-        found.action[rows] = cheaper_of(part, found.action[rows], better)
+    def least_costs(self, problem: SearchProblem, found: Proposals) -> Floats:
+        """Return what recourse costs at least, as far as that is proven."""
+        price = problem.price_if_any(found.action)
+        return np.where(found.proven_none, np.inf, np.where(found.proven_cheapest, price, 0.0))
 
     def reach(self, problem: SearchProblem) -> tuple[Floats, Floats]:
         """Return the best score reached within what is preferred, whatever the target."""

@@ -11,8 +11,8 @@ from countermove._types import Floats, Mask
 from countermove.data.missing import FillColumns, fill_columns
 from countermove.data.relations import HistoryPath, PathStates
 from countermove.data.schema import Feature, ModelFeature, Schema
-from countermove.data.wording import VALUE, text_in
-from countermove.recourse.language import (
+from countermove.data.wording import VALUE
+from countermove.recourse.phrases import (
     WHOLE,
     Phrases,
     chosen,
@@ -28,10 +28,8 @@ from countermove.recourse.language import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-UNSAID, PROVEN, EXACT, WITHIN = 0, 1, 2, 3
-"""What an amount is: not said, a proven bound, exact, or anywhere in a certified range."""
-ENDS = 3
-"""Significant digits of the ends of a range, which are rounded inwards."""
+UNSAID, PROVEN, EXACT = 0, 1, 2
+"""What an amount is: not said, a proven bound, or exact."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,6 @@ class AdvisedChanges:
     moved: Mask  # which columns change, (n, d)
     kept: Mask | None  # where going further is proven to keep approval; None: nothing is said
     states: tuple[PathStates, ...]  # where histories can lead, for the paths it is known of
-    low: Floats  # the certified region, (n, d)
-    high: Floats
 
     def feature(self, column: ModelFeature) -> Feature:
         """Return what the schema says of a model column."""
@@ -58,7 +54,7 @@ class AdvisedChanges:
 
 def display_name(feature: Feature, phrases: Phrases) -> str:
     """Return what a feature is called for people; empty where the schema has no name."""
-    return "" if feature.wording is None else feature.wording.name_in(phrases.language)
+    return "" if feature.wording is None else feature.wording.name
 
 
 def step_phrases(moves: AdvisedChanges, phrases: Phrases) -> pa.Array:
@@ -99,7 +95,7 @@ def _time(
     if not sure:
         spans = [phrases["at_most"].replace(VALUE, span) for span in spans]
     called = ", ".join(display_name(moves.schema.feature(n), phrases) or n for n in path.columns)
-    verb = text_in(path.verb, phrases.language) or phrases["wait"].replace("{name}", called)
+    verb = path.verb or phrases["wait"].replace("{name}", called)
     return [spread(filled(verb, {"value": chosen(spans, steps[who])}), who)]
 
 
@@ -168,37 +164,21 @@ def _changed(moves: AdvisedChanges, j: int, sign: float, who: Mask, phrases: Phr
 
 def _amount(moves: AdvisedChanges, j: int, sign: float, who: Mask, phrases: Phrases) -> pa.Array:
     """Return the amounts that people raise (or lower) a feature to, and what they are."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = moves.schema.model_features()[j]
     feature, after = moves.feature(column), moves.before[who, j] + moves.action[who, j]
     code = _bounds(column, after, sign, None if moves.kept is None else moves.kept[who, j])
-    # What is said of a bound has to be true of the digits shown.
-    low, high = outward(moves.low[who, j], 1.0, ENDS), outward(moves.high[who, j], -1.0, ENDS)
-    wide = (low <= after) & (after <= high) & (low < high) & np.isfinite(high - low)
-    # A range that holds the present value would not say what to do.
-    now = whole(moves.before[who, j])
-    wide &= (low > now) if sign > 0.0 else (high < now)
-    code = np.where((code == EXACT) & wide, WITHIN, code)
-    sides = [VALUE, phrases["at_least" if sign > 0.0 else "at_most"], phrases["exactly"], VALUE]
+    sides = [VALUE, phrases["at_least" if sign > 0.0 else "at_most"], phrases["exactly"]]
     heads, tails = zip(*(side.split(VALUE) for side in sides), strict=True)
+    # What is said of a bound has to be true of the digits shown.
     shown = np.where(code == PROVEN, outward(after, sign), after)
     amount = spelled(feature, shown, phrases, unit=True)
-    if (code == WITHIN).any():
-        ends = {
-            "low": spelled(feature, np.where(wide, low, after), phrases, unit=False),
-            "high": spelled(feature, np.where(wide, high, after), phrases, unit=True),
-        }
-        amount = pc.if_else(pa.array(code == WITHIN), filled(phrases["within"], ends), amount)
     return joined(chosen(list(heads), code), amount, chosen(list(tails), code))
 
 
 def _verb(feature: Feature, sign: float, phrases: Phrases) -> str:
     if feature.wording is None:
         return ""
-    verbs = feature.wording.raising if sign > 0.0 else feature.wording.lowering
-    return text_in(verbs, phrases.language)
+    return feature.wording.raising if sign > 0.0 else feature.wording.lowering
 
 
 def _without_bound(verb: str, phrases: Phrases) -> str:
@@ -269,7 +249,7 @@ def horizons(text: pa.Array, concerned: Mask, schema: Schema, phrases: Phrases) 
     about: dict[str, Mask] = {}
     for j, column in enumerate(schema.model_features()):
         wording = schema.feature(column.source).wording
-        said = "" if wording is None else text_in(wording.horizon, phrases.language)
+        said = "" if wording is None else wording.horizon
         if said:
             none = np.zeros(len(concerned), bool)
             about[said] = about.get(said, none) | concerned[:, j]

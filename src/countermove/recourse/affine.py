@@ -1,8 +1,8 @@
 """Recourse by integer programming (Ustun et al.): proven cheapest on affine scores.
 
 Costs that are a sum over features, with or without a kink, go to the compiled search; other
-costs, and people it leaves unsolved, to HiGHS. A score that bends is replaced by linear
-models near the person, and every answer is checked on the score itself.
+costs, and people it leaves unsolved, to HiGHS. A score that bends is replaced by its linear
+model near the person, and every answer is checked on the score itself.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from countermove.errors import NotConvergedError
 from countermove.execution import in_turn
 from countermove.people import Cost
 from countermove.people.feasible import FeasibleActions, absent
-from countermove.randomness import generator
 from countermove.recourse import _linear
-from countermove.recourse._cheaper import cheaper
 from countermove.recourse.mixed_integer import (
     GAP,
     SLACK,
@@ -26,16 +24,18 @@ from countermove.recourse.mixed_integer import (
     cheapest_within,
     squares_of,
 )
-from countermove.recourse.problem import Proposals, SearchProblem, Settings, fall_back, unproven
+from countermove.recourse.problem import (
+    Proposals,
+    SearchProblem,
+    Settings,
+    fall_back,
+    shortened,
+    unproven,
+)
 from countermove.response.exact import cheapest_exact
 
 ROUNDS = 6
 """How often a local model is rebuilt at the action it led to."""
-SAMPLES = 48
-"""Actions drawn per person for the sampled local model."""
-WIDTH = 0.75
-"""Kernel width of the samples' weights, as a share of the box's diagonal."""
-RIDGE = 1e-6
 AIM = 1e-10
 """Share of the need by which a polished action goes beyond it, so that rounding cannot undo it."""
 
@@ -49,15 +49,8 @@ def search(problem: SearchProblem, settings: Settings) -> Proposals:
         # Whoever reaches the threshold but not the margin beyond it has recourse all the same.
         action = fall_back(problem, found.action, reach, settings)
         return Proposals(action, found.proven_none & absent(action), found.proven_cheapest)
-    best = np.full_like(problem.X, np.nan)
-    price = np.full(len(best), np.inf)
-    kinds = ("taylor", "sampled") if settings.local_model == "both" else (settings.local_model,)
-    for kind in in_turn(kinds):
-        action = _by_local_models(problem, kind)
-        cost = problem.price_if_any(action)
-        wins = cost < price
-        best[wins], price[wins] = action[wins], cost[wins]
-    return unproven(cheaper(problem, fall_back(problem, best, reach, settings)))
+    action = fall_back(problem, by_local_models(problem), reach, settings)
+    return unproven(shortened(problem, action))
 
 
 def reach(problem: SearchProblem, settings: Settings) -> tuple[Floats, Floats]:
@@ -130,15 +123,15 @@ def _polished(
     return cheapest_within(squares_of(cost, len(found)), fixed, slope, further)
 
 
-def _by_local_models(problem: SearchProblem, kind: str) -> Floats:
-    """Solve a local linear model, look where it leads, and make the model again there."""
+def by_local_models(problem: SearchProblem) -> Floats:
+    """Solve the score's linear model, look where it leads, and make the model again there."""
     best = np.full_like(problem.X, np.nan)
     price = np.full(len(best), np.inf)
     centre = problem.home.copy()
     left = np.arange(len(best))
-    for round_ in in_turn(range(ROUNDS)):
+    for _ in in_turn(range(ROUNDS)):
         part = problem.rows(left)
-        scores, slope = _local_model(part, centre[left], kind, round_)
+        scores, slope = part.slopes(centre[left])
         need = part.target - scores + (slope * centre[left]).sum(axis=1)
         solved = cheapest(part, slope, need)
         # Where the model sees no recourse, look from its highest point instead.
@@ -153,42 +146,3 @@ def _by_local_models(problem: SearchProblem, kind: str) -> Floats:
         if not left.size:
             break
     return best
-
-
-def _local_model(
-    problem: SearchProblem, centre: Floats, kind: str, round_: int
-) -> tuple[Floats, Floats]:
-    """Return the local model's value at the centre and its slope, shapes (n,) and (n, d)."""
-    if kind == "taylor":
-        return problem.slopes(centre)
-    return _sampled(problem, centre, round_)
-
-
-def _sampled(problem: SearchProblem, centre: Floats, round_: int) -> tuple[Floats, Floats]:
-    """Fit a plane through the centre to the score at actions drawn around it."""
-    feasible = problem.feasible
-    columns = np.flatnonzero((feasible.low < feasible.high).any(axis=0))
-    draws = generator(problem.seed, f"recourse samples {round_}")
-    spread = 0.5**round_ * draws.uniform(-1.0, 1.0, size=(SAMPLES, len(columns)))
-    width = (feasible.high - feasible.low)[:, columns]
-    offset = spread * width[:, None]
-    trials = np.repeat(centre[:, None], SAMPLES, axis=1)
-    trials[:, :, columns] = np.clip(
-        trials[:, :, columns] + offset,
-        feasible.low[:, None, columns],
-        feasible.high[:, None, columns],
-    )
-    shift = trials[:, :, columns] - centre[:, None, columns]
-    here = problem.values(centre)
-    rise = problem.values_of_each(trials) - here[:, None]
-    scale = np.where(width > 0.0, width, 1.0)
-    unit = shift / scale[:, None]
-    weight = np.exp(-(unit**2).sum(axis=2) / (WIDTH**2 * len(columns) * 0.25 ** (round_)))
-    normal = np.einsum("nsj,ns,nsk->njk", unit, weight, unit)
-    normal += (
-        RIDGE * np.eye(len(columns)) * (1.0 + np.trace(normal, axis1=1, axis2=2))[:, None, None]
-    )
-    right = np.einsum("nsj,ns,ns->nj", unit, weight, rise)
-    slope = np.zeros_like(centre)
-    slope[:, columns] = np.linalg.solve(normal, right[:, :, None])[:, :, 0] / scale
-    return here, slope

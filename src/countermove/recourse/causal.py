@@ -22,8 +22,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, ParameterError, nearest, shown
 from countermove.execution import in_turn
 from countermove.recourse import _gradient, _linear
-from countermove.recourse._cheaper import cheaper_of
-from countermove.recourse.problem import Proposals, SearchProblem, Settings, unproven
+from countermove.recourse.problem import Proposals, SearchProblem, Settings, cheaper_of, unproven
 
 Function = Callable[..., Tensor]
 

@@ -6,13 +6,13 @@ __all__ = ["compile_search"]
 
 
 def compile_search() -> None:
-    """Advise a few people with and without whole steps, groups, constraints; trees, a network."""
+    """Advise a few people with and without whole steps, groups, constraints, and before trees."""
     import numpy as np
     from sklearn.tree import DecisionTreeClassifier
 
     from countermove.people import ActionSet, LinearCost, QuadraticCost
     from countermove.recourse.recommend import recommend
-    from countermove.scores import LinearScore, MLPScore
+    from countermove.scores import LinearScore
     from countermove.scores.adopted import adopt
 
     X = np.random.default_rng(0).standard_normal((20, 5))
@@ -28,6 +28,3 @@ def compile_search() -> None:
             recommend(score, X, "auto", 0.6, actions, cost)
     tree = DecisionTreeClassifier(max_depth=2).fit(X, X[:, 0] > 0.0)
     recommend(adopt(tree, X), X, "auto", 0.6, ActionSet(low, high, immutable=[3, 4]))
-    recommend(
-        MLPScore(5, (4, 4)), X, "linear_program", 0.99, ActionSet(low, high, immutable=[3, 4])
-    )

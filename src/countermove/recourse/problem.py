@@ -251,7 +251,8 @@ METHODS = {
     "exhaustive": "_exhaustive",
 }
 """The module of each method, by the name users give."""
-LOCAL_MODELS = ("taylor", "sampled", "both")
+HALVINGS = 30
+"""Of the line from an action that reaches the target back to doing nothing."""
 
 
 @dataclass(frozen=True)
@@ -262,43 +263,26 @@ class Settings:
     ----------
     starts, steps
         Starts per person and Adam steps per start (``gradient``).
-    local_model
-        The linear model of a score that is not linear (``integer_program``):
-        ``taylor`` (its gradient), ``sampled`` (least squares on samples of the
-        person's own actions) or ``both``, the cheaper success.
     grid
         Values per continuous feature (``exhaustive``).
     nodes
         Nodes of the search per person on a sum of trees; beyond, the best action known is
         returned without proof.
-    network_nodes
-        Nodes of the proof per person that a network leaves no recourse; beyond, the person is
-        ``NOT_FOUND``. A search that has closed next to nothing after 150 ends there.
-    cheapest_nodes
-        Nodes per person that bound from below what recourse found before a network costs
-        (``Advice.cost_bound``), and look for a cheaper one; 0: none.
     calls
         Rows a black box is asked for per person, all in all.
     """
 
     starts: int = 4
     steps: int = 200
-    local_model: str = "both"
     grid: int = 41
     nodes: int = 20_000
-    network_nodes: int = 1_000
-    cheapest_nodes: int = 0
     calls: int = 1_000
 
     def __post_init__(self) -> None:
         least_of = {"starts": 1, "steps": 1, "grid": 2, "nodes": 1, "calls": 1}
-        for name, least in (least_of | {"network_nodes": 0, "cheapest_nodes": 0}).items():
+        for name, least in least_of.items():
             if getattr(self, name) < least:
                 raise ParameterError(f"{name} is at least {least}, got {getattr(self, name)!r}")
-        if self.local_model not in LOCAL_MODELS:
-            raise UnknownNameError(
-                f"no local model {self.local_model!r}; {nearest(self.local_model, LOCAL_MODELS)}"
-            )
 
 
 class Proposals(NamedTuple):
@@ -349,3 +333,34 @@ def fall_back(
     filled = action.copy()
     filled[rest[near]] = reached[near]
     return filled
+
+
+def cheaper_of(problem: SearchProblem, first: Floats, second: Floats) -> Floats:
+    """Return the cheaper of two actions per person; NaN where there is neither."""
+    wins = problem.price_if_any(second) < problem.price_if_any(first)
+    best: Floats = np.where(wins[:, None], second, first)
+    return best
+
+
+def shortened(problem: SearchProblem, action: Floats) -> Floats:
+    """Return what is left of each action where less of it, or of one feature, still will do."""
+    who = np.flatnonzero(~absent(action))
+    part, there = problem.rows(who), action[who]
+    near, far, best = np.zeros(len(who)), np.ones(len(who)), there
+    for _ in range(HALVINGS):
+        share = 0.5 * (near + far)
+        trial = part.home + share[:, None] * (there - part.home)
+        if part.feasible.discrete:
+            trial = part.feasible.snap(trial)
+        good = part.reaches(trial)
+        best = np.where(good[:, None], trial, best)
+        far, near = np.where(good, share, far), np.where(good, near, share)
+    for block in part.feasible.blocks:
+        columns = list(block.columns)
+        trial = best.copy()
+        trial[:, columns] = part.home[:, columns]
+        wins = (part.price(trial) < part.price(best)) & part.reaches(trial)
+        best = np.where(wins[:, None], trial, best)
+    result = action.copy()
+    result[who] = best
+    return result

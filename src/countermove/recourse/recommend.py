@@ -25,7 +25,6 @@ from countermove.recourse._preferences import (
     causes_preferred,
     preference_of,
 )
-from countermove.recourse._region import with_region
 from countermove.recourse.lasting import Margin, margin_of
 from countermove.recourse.problem import (
     ApprovalThreshold,
@@ -81,12 +80,6 @@ class Advice:
     asked
         Rows a black box was asked for in all (``Settings.calls`` bounds those of a search per
         person); 0 where the rule is none.
-    action_low, action_high
-        The certified region around the action, shape (n, d): every action between the two, all
-        columns at once and in whole steps where a column has them, is approved by this rule and
-        leads to somebody who can exist. Only the amounts that the action changes have width
-        (categories, histories and what stays as it is do not); ends are infinite where nothing
-        ends them, and NaN where no action is known.
     proven_cheapest
         Whether no allowed action that reaches what was asked for costs less (to a relative
         1e-6) before rounding, shape (n,); False where it is not proven, and where there is no
@@ -122,8 +115,6 @@ class Advice:
     effect: Floats | None = None
     alternatives: tuple[Advice, ...] = ()
     asked: int = 0
-    action_low: Floats = field(default_factory=lambda: np.zeros(0))
-    action_high: Floats = field(default_factory=lambda: np.zeros(0))
     proven_cheapest: Mask = field(default_factory=lambda: np.zeros(0, bool))
     cost_bound: Floats = field(default_factory=lambda: np.zeros(0))
     least_cost: Floats = field(default_factory=lambda: np.zeros(0))
@@ -144,9 +135,6 @@ class Advice:
         for name, value in unsaid.items():
             if getattr(self, name).shape != self.status.shape:
                 object.__setattr__(self, name, np.broadcast_to(value, self.status.shape).copy())
-        for name in ("action_low", "action_high"):
-            if getattr(self, name).shape != self.action.shape:
-                object.__setattr__(self, name, self.action.copy())
 
     @property
     def unrounded_cost(self) -> Floats:
@@ -248,9 +236,9 @@ def recommend(
         standardised for scores and stored models.
     method
         ``auto`` (the cheapest action, proven so, where the score is affine in what
-        moves; elsewhere a search, the cheaper of
-        ``gradient`` and ``integer_program``), ``linear_program`` (Eq. 2 step,
-        repeated and line-searched), ``gradient`` (projected Adam from several starts),
+        moves; elsewhere as ``gradient``), ``linear_program`` (Eq. 2 step,
+        repeated and line-searched), ``gradient`` (projected Adam from several starts, one of them
+        from local linear models),
         ``integer_program`` (proven cheapest on affine scores; on others a search by local
         linear models), ``causal`` (actions have the consequences that ``causal``
         says), ``exhaustive`` (all combinations). ``proven_cheapest`` says whose action is
@@ -329,14 +317,14 @@ def recommend(
     part = problem.rows(refused)
     search = AdviceSearch(plain, settings, preference, refits)
     with search_bar(verbose):
-        cheapest, bound = search.proven(part, search.cheapest(part))
+        cheapest = search.cheapest(part)
+        bound = search.least_costs(part, cheapest)
         lasting = search.lasting(part, cheapest)
         found = search.causal(part, lasting)
 
         def as_given(way: Proposals) -> Advice:
             way = search.rounded(part, allowed, way, digits)
             judged = _verified(problem, allowed, now, cut, refused, preference, way)
-            judged = with_region(judged, problem, cut.aim)
             advised = _as_given(refits.outlook(judged, problem), units)
             free = problem.feasible.may_go_on(np.nan_to_num(judged.action))
             return _confirmed(given, X, cut, advised, units, free)
@@ -401,9 +389,7 @@ def best_reachable(
 def _as_given(advice: Advice, units: RowUnits) -> Advice:
     """Return advice on standardised rows in the units of the rows given."""
     effect = None if advice.effect is None else units.action_as_given(advice.effect)
-    names = ("action", "action_low", "action_high")
-    own: dict[str, Any] = {name: units.action_as_given(getattr(advice, name)) for name in names}
-    return replace(advice, effect=effect, **own)
+    return replace(advice, action=units.action_as_given(advice.action), effect=effect)
 
 
 def _confirmed(
@@ -436,7 +422,7 @@ def _confirmed(
     if not lost.size:
         return advice
     said: dict[str, Any] = {"status": NOT_FOUND, "n_changed": 0, "proven_cheapest": False}
-    said |= dict.fromkeys(("action", "action_low", "action_high", "probability_after"), np.nan)
+    said |= dict.fromkeys(("action", "probability_after"), np.nan)
     taken = {name: getattr(advice, name).copy() for name in (*said, "cost")}
     for name, value in (said | {"cost": np.nan}).items():
         taken[name][lost] = value

@@ -19,10 +19,9 @@ from countermove.data.relations import PathStates
 from countermove.data.schema import ROW_ID, ModelFeature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
-from countermove.recourse._region import further_keeps
+from countermove.recourse._further import further_keeps
 from countermove.recourse._steps import AdvisedChanges, horizons, step_phrases
-from countermove.recourse.language import (
-    DEFAULT,
+from countermove.recourse.phrases import (
     Phrases,
     capitalised,
     joined,
@@ -48,17 +47,17 @@ if TYPE_CHECKING:
 NOTHING = 1e-9
 """A change below this, in standardised units, is rounding."""
 PLAIN = {NOT_NEEDED: "approved", PROVEN_NONE: "proven_none", NOT_FOUND: "not_found"}
-"""Sentences of the template for those without an action."""
+"""Sentences for those without an action."""
 
 
 @dataclass(frozen=True)
 class Telling:
-    """What sentences are made of beside the advice: the columns, their units, rule and language."""
+    """What sentences are made of beside the advice: the columns, their units, rule and phrases."""
 
     schema: Schema
     standardiser: Standardiser
     model: Any = None
-    language: str = DEFAULT
+    phrase_file: str | None = None
     paths: Sequence[PathStates] = ()
 
     def array(self, advice: Advice, X: Floats, named: Mask | None = None) -> pa.Array:
@@ -67,7 +66,7 @@ class Telling:
         # those without an action.
         import pyarrow as pa
 
-        phrases = phrases_of(self.language)
+        phrases = phrases_of(self.phrase_file)
         beyond = advice.status == BEYOND_REACH
         found = beyond | (advice.status == FOUND)
         moves = self.moves(advice, X, found)
@@ -99,10 +98,7 @@ class Telling:
         """Return what those with an action change, in original units."""
         units = self.standardiser
         before = units.inverse(X[found])
-        action, low, high = (
-            units.action_to_original(part[found])
-            for part in (advice.action, advice.action_low, advice.action_high)
-        )
+        action = units.action_to_original(advice.action[found])
         kept = None
         if self.model is not None:
             kept = np.zeros(before.shape, bool)
@@ -111,14 +107,7 @@ class Telling:
                 kept = further_keeps(self.schema, slope, whole(before + action), action)
         states = tuple(PathStates(p.path, p.columns, p.states[found]) for p in self.paths)
         moved = np.asarray(np.abs(action) > NOTHING * units.scale)
-        if kept is not None:
-            # Where an amount is no bound but has room, the region speaks for all amounts together.
-            kept[(moved & ~kept & (low < high)).any(axis=1)] = False
-        # Nobody is told that they may also go the other way.
-        low = np.where(action > 0.0, np.maximum(low, 0.0), low)
-        high = np.where(action < 0.0, np.minimum(high, 0.0), high)
-        ends = before + low, before + high
-        return AdvisedChanges(self.schema, before, action, moved, kept, states, *ends)
+        return AdvisedChanges(self.schema, before, action, moved, kept, states)
 
 
 def _slope(model: Any) -> Floats | None:
@@ -161,8 +150,6 @@ def _value(moves: AdvisedChanges, column: ModelFeature, value: float, phrases: P
 
 CHANGE = "change:"
 """Prefix of the columns that hold a feature's change in original units."""
-LOW, HIGH = "low:", "high:"
-"""Prefixes of the columns that hold the certified region of an amount, in original units."""
 
 
 def sentences(
@@ -172,7 +159,7 @@ def sentences(
     standardiser: Standardiser,
     *,
     model: Any = None,
-    language: str = DEFAULT,
+    phrase_file: str | None = None,
     paths: Sequence[PathStates] = (),
 ) -> list[str]:
     """Return one sentence per person, in original units.
@@ -190,14 +177,14 @@ def sentences(
     model
         The rule the advice is for: amounts then read "at least" or "at most" where going
         further is proven to keep approval, "exactly" where not. Without it neither is said.
-    language
-        ``en``, ``de`` or the path of a template file.
+    phrase_file
+        The path of a file of phrases; None: those that come with the package.
     paths
         Where these people's histories can lead, original units (`countermove.data.path_states`):
         a state of a path is then said as the time until it.
     """
     words: list[str] = (
-        Telling(schema, standardiser, model, language, paths).array(advice, X).to_pylist()
+        Telling(schema, standardiser, model, phrase_file, paths).array(advice, X).to_pylist()
     )
     return words
 
@@ -210,7 +197,7 @@ def advice_table(
     ids: Sequence[str] | NDArray[np.str_] | None = None,
     *,
     model: Any = None,
-    language: str = DEFAULT,
+    phrase_file: str | None = None,
     paths: Sequence[PathStates] = (),
     named: Mask | None = None,
 ) -> pd.DataFrame:
@@ -219,16 +206,13 @@ def advice_table(
     Columns: ``row_id``, ``decision`` (+1 or -1, as they stand), ``probability``,
     ``status``, ``probability_after``, ``cost``, ``survival``, ``lasting`` and
     ``uncertain_weight`` (see `Advice`), one ``change:<column>`` in original units for every
-    column the schema lets people change (missing where no action is known), ``low:<column>`` and
-    ``high:<column>`` for every amount among them (the certified region: whoever ends between the
-    two, in all columns at once, is approved and possible; missing without an action),
-    ``alternative_1``
+    column the schema lets people change (missing where no action is known), ``alternative_1``
     and ``alternative_2`` where the advice has some (other ways in words, missing where there is
     none within the ceiling), and ``words``.
 
     Parameters
     ----------
-    advice, X, schema, standardiser, model, language, paths
+    advice, X, schema, standardiser, model, phrase_file, paths
         As in `sentences`.
     ids
         Row ids, shape (n,); ``r0, r1, …`` by default.
@@ -241,19 +225,12 @@ def advice_table(
         raise DataError(f"{len(names)} ids for the advice of {len(advice.status)} people")
     rounding = np.abs(advice.action) <= NOTHING
     action = standardiser.action_to_original(np.where(rounding, 0.0, advice.action))
-    before = standardiser.inverse(X)
-    together = {name for path in schema.paths for name in path.columns}
-    acts = np.isin(advice.status, (FOUND, BEYOND_REACH))
-    changes, region = {}, {}
+    changes = {}
     for j, column in enumerate(schema.model_features()):
         if column.change == "immutable":
             continue
         changes[f"{CHANGE}{column.name}"] = _whole(action[:, j], column)
-        if column.group is None and column.kind != "binary" and column.name not in together:
-            for name, part in ((LOW, advice.action_low), (HIGH, advice.action_high)):
-                ends = before[:, j] + part[:, j] * standardiser.scale[j]
-                region[f"{name}{column.name}"] = np.where(acts, _whole(ends, column), np.nan)
-    telling = Telling(schema, standardiser, model, language, paths)
+    telling = Telling(schema, standardiser, model, phrase_file, paths)
     others = {
         f"alternative_{k + 1}": pd.Series(
             telling.array(way, X).to_pandas().where(way.status == FOUND, None), dtype="str"
@@ -273,7 +250,6 @@ def advice_table(
             "lasting": advice.lasting,
             "uncertain_weight": advice.uncertain_weight,
             **changes,
-            **region,
             **others,
             "words": pd.Series(words.to_pandas(), dtype="str"),
         }

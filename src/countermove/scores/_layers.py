@@ -65,12 +65,6 @@ def empty_layers(sizes: Sequence[int]) -> tuple[nn.ParameterList, nn.ParameterLi
     return weights, nn.ParameterList(empty(n_out) for _, n_out in pairs)
 
 
-def interval_product(low: Tensor, high: Tensor, matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Return bounds of ``x @ matrix`` over the boxes ``low <= x <= high``."""
-    rises, falls = matrix.clamp_min(0.0), matrix.clamp_max(0.0)
-    return low @ rises + high @ falls, high @ rises + low @ falls
-
-
 def fold_standardising(
     weight: nn.Parameter, offset: nn.Parameter, mean: Floats, scale: Floats
 ) -> None:

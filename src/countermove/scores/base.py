@@ -74,21 +74,6 @@ class Score(nn.Module, ABC):
             (gradient,) = torch.autograd.grad(value.sum(), at)
         return value.detach(), gradient
 
-    def gradient_bounds(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor] | None:
-        r"""Return bounds of :math:`\nabla_x s` over the box of every row, each (n, n_features).
-
-        Parameters
-        ----------
-        low, high
-            The corners of the boxes, shape (n, n_features).
-
-        Returns
-        -------
-        tuple of Tensor, or None
-            Componentwise; None where the score has no such bounds.
-        """
-        return None
-
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return the JSON-ready arguments that rebuild the score without its weights."""

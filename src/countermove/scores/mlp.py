@@ -15,7 +15,7 @@ from torch.nn.functional import linear
 
 from countermove.errors import ParameterError
 from countermove.randomness import torch_generator
-from countermove.scores._layers import ACTIVATIONS, DenseScore, draw, interval_product
+from countermove.scores._layers import ACTIVATIONS, DenseScore, draw
 
 
 class MLPScore(DenseScore):
@@ -83,26 +83,6 @@ class MLPScore(DenseScore):
                 back = (back @ weights.pop()) * slope(values.pop())
             gradient: Tensor = back @ weights[0]
         return value, gradient
-
-    def gradient_bounds(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        """Return bounds of the gradient over boxes, by interval arithmetic layer by layer."""
-        act, slope = ACTIVATIONS[self.activation]
-        bends: list[tuple[Tensor, Tensor]] = []
-        with torch.no_grad():
-            for weight, offset in zip(self.weights, self.offsets, strict=True):
-                low, high = interval_product(low, high, weight.T)
-                low, high = act(low + offset), act(high + offset)
-                # The steepest place of an activation is an end of its values or, of tanh, zero.
-                nearest = torch.minimum(torch.maximum(low, torch.zeros_like(low)), high)
-                slopes = torch.stack([slope(low), slope(high), slope(nearest)])
-                bends.append((slopes.amin(dim=0), slopes.amax(dim=0)))
-            least = most = self.weight.expand_as(bends[-1][0])
-            for weight in reversed(list(self.weights)):
-                flat, steep = bends.pop()
-                least = torch.minimum(least * flat, least * steep)
-                most = torch.maximum(most * flat, most * steep)
-                least, most = interval_product(least, most, weight)
-        return least, most
 
     def noise_from(self, generator: torch.Generator | None) -> None:
         """Draw dropout from ``generator``; None: from torch's global one."""

@@ -78,13 +78,11 @@ def test_reasons_and_other_ways_of_the_refused_are_gone():
         }
     )  # fmt: skip
     given = GivenAdvice("v", "2026-01-01", {})
-    followed = AdviceTerms(language="de").phrases["followed"]
+    followed = AdviceTerms().phrases["followed"]
     decided = Honoured({"p": (given,)}, {"v": rule}).applied(table, good, names, followed)
     assert decided["decision"].tolist() == [1, -1]
-    assert (
-        decided["words"][0]
-        == "Bewilligt: Der Ratschlag der Version v vom 2026-01-01 wurde befolgt."
-    )
+    said = "Approved: the advice of version v, given on 2026-01-01, was followed."
+    assert decided["words"][0] == said
     said = arrow_advice(decided).to_pylist()
     assert [row["reason_codes"] for row in said] == [[], ["income"]]
     assert [row["reasons"] for row in said] == [None, "Income."]
@@ -125,37 +123,6 @@ def test_reached_means_the_advised_direction():
     assert not given.reached({"income": 39.9, "loans": 0.0})
     assert not given.reached({"income": 50.0, "loans": 2.0})
     assert not given.reached({"income": 50.0})
-
-
-def test_whoever_ends_in_the_region_they_were_told_is_approved(office):
-    """Round amounts leave room, the words say how much, and the register keeps to it."""
-    told = {"said": AdviceTerms(digits=1), **DAYS}
-    PEOPLE.to_csv(office.batches / "april.csv", index=False)
-    scored = office.score("april", **told).people().read()
-    given = scored[scored["status"] == "FOUND"].set_index("row_id")
-    rows = PEOPLE[PEOPLE["person"].isin(given.index)].copy()
-    near = given.loc[rows["person"]]
-    moved = (near.filter(like="change:") != 0.0).any()
-    simple = [c[7:] for c in moved.index[moved] if c[7:] in ("income", "savings")]
-    for column in simple:
-        change = near[f"change:{column}"].to_numpy()
-        ends = np.where(change > 0.0, near[f"low:{column}"], near[f"high:{column}"])
-        ends = np.where(
-            change > 0.0, np.maximum(ends, rows[column]), np.minimum(ends, rows[column])
-        )
-        rows[column] = np.where(change != 0.0, ends, rows[column])
-    others = [c for c in near if c.startswith("change:") and c[7:] not in simple]
-    kept = (near[others] == 0.0).all(axis=1).to_numpy()
-    short = (
-        near[[f"change:{c}" for c in simple]].to_numpy()
-        + PEOPLE.set_index("person").loc[rows["person"], simple].to_numpy()
-        - rows[simple].to_numpy()
-    ) != 0.0
-    rows = rows[kept & short.any(axis=1)]
-    assert len(rows) > 3
-    promote(office.registry, STRICTER)
-    rows.to_csv(office.batches / "june.csv", index=False)
-    assert (office.score("june", **DAYS).people().read()["decision"] == 1).all()
 
 
 def test_a_run_twice_gives_the_same_batch_and_the_same_register(office):

@@ -15,7 +15,7 @@ from countermove.production.open_advice.register import AdvisedMove
 from countermove.production.registry import Registry
 
 ADVICE = {
-    "anna": {"income": AdvisedMove(1.0, 40.0, 38.0)},
+    "anna": {"income": AdvisedMove(1.0, 40.0)},
     "ben": {"open_loans": AdvisedMove(-1.0, 0.0)},
 }
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -62,7 +62,7 @@ def test_people_are_found_again_by_id(register):
     assert list(found) == ["anna"]
     ((batch, person),) = found["anna"]
     assert batch.version == "000001-x"
-    assert batch.people[person] == {"income": (1.0, 40.0, 38.0)}
+    assert batch.people[person] == {"income": (1.0, 40.0)}
 
 
 def test_what_has_expired_is_deleted(register, clock, tmp_path):

@@ -1,8 +1,8 @@
 """Whoever has done what was advised is approved until the advice expires.
 
-Fulfilled means: every advised column has come, in the advised direction, into the certified region
-around the advised value, and the version that gave the advice approves the person as they are
-now. So other columns may have changed, as long as that rule would not refuse for it.
+Fulfilled means: every advised column has come, in the advised direction, to the advised value, and
+the version that gave the advice approves the person as they are now. So other columns may have
+changed, as long as that rule would not refuse for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from countermove.production.open_advice.register import AdviceRegister, Advised,
 from countermove.production.registry import Registry
 from countermove.recourse.advise import CODES
 from countermove.recourse.recommend import FOUND, NOT_NEEDED
-from countermove.recourse.words import CHANGE, HIGH, LOW
+from countermove.recourse.words import CHANGE
 from countermove.scores.base import values
 from countermove.scores.storage import PublishedModel, model_digest
 
@@ -125,7 +125,6 @@ def approved_instead(table: pd.DataFrame, rows: list[int], words: list[str]) -> 
         "words": words,
     }
     said |= {name: 0.0 for name in table.columns if name.startswith(CHANGE)}
-    said |= {name: np.nan for name in table.columns if name.startswith((LOW, HIGH))}
     said |= {name: None for name in table.columns if name in REFUSED_ONLY}
     said |= {name: "" for name in table.columns if name == "supply"}
     for name, values_ in said.items() if rows else ():
@@ -154,19 +153,10 @@ def advised_people(
             change, at = given[f"{CHANGE}{name}"].to_numpy(np.float64), start[name].to_numpy()
             moved = np.abs(change) > SMALLEST * (1.0 + np.abs(at))
             ways, ends = np.sign(change), at + change
-            enough = _enough(given, name, ways, ends, at)
             for row in np.flatnonzero(moved).tolist():
-                move = AdvisedMove(float(ways[row]), float(ends[row]), float(enough[row]))
+                move = AdvisedMove(float(ways[row]), float(ends[row]))
                 found.setdefault(ids[row], {})[name] = move
     return dict(found)
-
-
-def _enough(given: pd.DataFrame, name: str, ways: Floats, ends: Floats, at: Floats) -> Floats:
-    """Return the ends of the certified region that people come to first, not behind their start."""
-    if f"{LOW}{name}" not in given:
-        return ends
-    near = np.where(ways > 0.0, given[f"{LOW}{name}"], given[f"{HIGH}{name}"])
-    return np.where(ways > 0.0, np.clip(near, at, ends), np.clip(near, ends, at))
 
 
 def _ids(admitted: Partitions) -> Iterator[str]:

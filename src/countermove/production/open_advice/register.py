@@ -20,16 +20,14 @@ FORMAT_VERSION = 1
 
 
 class AdvisedMove(NamedTuple):
-    """Of one column, in original units: direction (+1 or -1), value advised, and what will do."""
+    """Of one column, in original units: direction (+1 or -1) and value advised."""
 
     way: float
     value: float
-    enough: float | None = None  # the near end of the certified region; None: the value itself
 
     def reached(self, at: float) -> bool:
         """Return whether somebody at this value has done what was advised."""
-        least = self.value if self.enough is None else self.enough
-        return self.way * (at - least) >= -ROUNDING * (1.0 + abs(least))
+        return self.way * (at - self.value) >= -ROUNDING * (1.0 + abs(self.value))
 
 
 Advised = Mapping[str, AdvisedMove]
