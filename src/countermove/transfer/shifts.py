@@ -177,13 +177,6 @@ class UniformResponse:
         if not 0.0 < self.budget <= 1.0:
             raise ParameterError(f"budget must lie in (0, 1], got {self.budget!r}")
 
-    @property
-    def moved(self) -> float:
-        """The share of people who move."""
-        lowest = max(0.0, self.threshold - self.budget)
-        reach = self.threshold - lowest
-        return reach * (1.0 - reach / (2.0 * self.budget))
-
     def weights(self, x: Floats) -> Floats:
         r"""Return the density of the people after response at x, shape (n,); the source's is 1.
 
@@ -290,12 +283,6 @@ class UniformResponse:
         source = Sample(x - zero, before, x[:, None])
         induced = Sample(after - zero, then, after[:, None])
         return Pair(source, induced, labels, paired=True)
-
-    def induced_error(self, chances: ChanceAt, cells: int = 20_000) -> float:
-        r"""Return :math:`\mathrm{Err}_{D(h)}(h)` under ``follow``, by the midpoint rule."""
-        x = (np.arange(cells) + 0.5) / cells
-        wrong = np.where(x >= self.threshold, 1.0 - chances(x), chances(x))
-        return float(np.mean(self.weights(x) * wrong))
 
 
 def _labels(luck: Floats, chances: Floats) -> Floats:
