@@ -95,7 +95,7 @@ def certify(
     evaluation: EvaluationParameters,
 ) -> list[dict[str, Any]]:
     """Collect every certificate of the run."""
-    from countermove.transfer.bounds.holdout import certify_error
+    from countermove.transfer.holdout import certify_error
 
     bound = certify_error(calibrated.rule, rows, schema, people, evaluation.failure_probability)
     found = [*calibration["certificates"], audit.get("cost_promise"), bound.to_json()]

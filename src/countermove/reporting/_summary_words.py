@@ -153,7 +153,7 @@ def verdicts(
 
 def _protected_line(sheet: Facts | None) -> list[dict[str, str]]:
     """Return whether the score reads a column that is protected, or says as much."""
-    if sheet is None or "protected" not in sheet:  # a sheet of an earlier release
+    if sheet is None:
         return []
     claim = "The score reads no protected column"
     if sheet["protected"]:
