@@ -14,17 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from countermove._types import Floats, Mask
 from countermove.certificates.betting import clustered_interval
-from countermove.data.rows import Rows
+from countermove.data.rows import Rows, rows_of
 from countermove.errors import ParameterError
 from countermove.learning.intercept import accepted_from, shift_intercept
-from countermove.learning.selection import first_by_hash
+from countermove.learning.selection import Choice, first_by_hash
 from countermove.learning.simple_rules import (
     Rules,
     class_means,
@@ -36,6 +36,12 @@ from countermove.response import AscentResponse, BestResponse, NoResponse, Respo
 from countermove.response.response_set import discretised
 from countermove.scores import Score
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from countermove.data.schema import Schema
+    from countermove.scores.storage import PublishedModel
+
 PRICES = (0.25, 0.5, 1.0, 2.0, 4.0, 16.0)
 """Factors on the stated cost at which people plausibly move, beside nobody moving at all."""
 PENALTIES = 10.0 ** np.arange(-1.5, 1.1, 0.5)
@@ -45,6 +51,8 @@ CHOOSERS = 5_000
 SHIFTS, NEIGHBOURS = 160, 3
 """Shifts of the intercept tried per direction, and over how many on either side values are
 averaged: the best of a mean is steadier on new people than the best of its noise."""
+KEPT = "least_regret"
+"""What the rule of least regret is called among those of a choice."""
 Estimate = dict[str, Any]
 Kinds = list[tuple[float, Floats]]
 """Shares of people, each with the shift of the intercept from which on everybody is approved."""
@@ -191,6 +199,38 @@ class LeastRegret:
     best: Mapping[str, Score]
 
 
+@dataclass(frozen=True)
+class RegretSelection:
+    """Publishes the rule of least regret: ``selection=`` of a classifier.
+
+    Parameters
+    ----------
+    payoff
+        What decisions are worth.
+    prices
+        Factors on the stated cost that people may plausibly pay.
+    """
+
+    payoff: Payoff = Payoff()
+    prices: tuple[float, ...] = PRICES
+
+    def settle(
+        self, choice: Choice, stated: Response, X: Floats, y: Floats, n_train: int
+    ) -> Choice:
+        """Return the choice with the rule of least regret kept, over all rules compared before."""
+        people = PlausiblePeople.unknown(stated, self.prices).members
+        compared = {name: rule for name, rule in choice.scores.items() if name != "majority"}
+        candidates = directions(X[:n_train], y[:n_train], people) | compared
+        chosen = least_regret(candidates, people, X, y, self.payoff)
+        return replace(
+            choice,
+            kept=KEPT,
+            scores={**choice.scores, KEPT: chosen.rule},
+            direction=chosen.direction,
+            regret=chosen.regret,
+        )
+
+
 def directions(X: Floats, y: Floats, people: Mapping[str, Response]) -> Rules:
     """Return directions that may regret little: each gives up accuracy now for less response."""
     blind = logistic_regression(X, y)
@@ -256,7 +296,7 @@ def _accepted(rule: Score, people: Response, X: Floats, y: Floats) -> Kinds:
 
 def _curve(kinds: Kinds, y: Floats, shifts: Floats, payoff: Payoff) -> Floats:
     curves = [share * payoff.curve(thresholds, y, shifts) for share, thresholds in kinds]
-    return np.sum(curves, axis=0)
+    return np.asarray(np.sum(curves, axis=0))
 
 
 def _smoothed(curves: Floats) -> Floats:
@@ -328,6 +368,21 @@ def regret_report(
         "n": len(test.y),
         "rules": {name: _largest(each, list(people.members)) for name, each in told.items()},
     }
+
+
+def published_regret(
+    blind: PublishedModel,
+    calibrated: PublishedModel,
+    train: pd.DataFrame,
+    test: pd.DataFrame,
+    schema: Schema,
+    people: PlausiblePeople,
+    payoff: Payoff,
+) -> dict[str, Any]:
+    """Return `regret_report` of stored rules on standardised tables, with who people may be."""
+    rules = {"blind": blind.rule, "strategic": calibrated.rule}
+    told = regret_report(rules, people, rows_of(train, schema), rows_of(test, schema), payoff)
+    return {"people": people.to_json()} | told
 
 
 @dataclass(frozen=True)
