@@ -21,13 +21,11 @@ from countermove.data.schema import Schema
 from countermove.errors import DataError, SchemaError
 
 NAN = float("nan")
-US = NumberReading(thousands=",", units=(("$", 1.0), ("USD", 1.0)), negative="parentheses")
+US = NumberReading(thousands=",", units=(("$", 1.0), ("USD", 1.0)))
 GERMAN = NumberReading(decimal=",", thousands=".", units=(("€", 1.0), ("EUR", 1.0)))
 SWISS = NumberReading(thousands="'", units=(("CHF", 1.0),))
 FRENCH = NumberReading(decimal=",", thousands=" ", units=(("€", 1.0),))
-MONTHS = NumberReading(
-    units=(("months", 1.0), ("month", 1.0), ("years", 12.0), ("year", 12.0)), bare=False
-)
+MONTHS = NumberReading(units=(("months", 1.0), ("month", 1.0), ("years", 12.0), ("year", 12.0)))
 
 
 def read(reading: NumberReading, cell: Any) -> float | str:
@@ -73,10 +71,12 @@ def read(reading: NumberReading, cell: Any) -> float | str:
         (SWISS, "12’345.60", 12345.6),
         (FRENCH, "1\u202f234,5 €", 1234.5),
         (FRENCH, "\u00a01\u00a0234 567,25\u00a0€", 1234567.25),
-        (NumberReading(units=(("%", 1.0),), bare=False), "28.2 %", 28.2),
-        (NumberReading(units=(("%", 1.0),), bare=False), "0.282", "unreadable"),
+        (NumberReading(units=(("%", 1.0),)), "28.2 %", 28.2),
+        (NumberReading(units=(("%", 1.0),)), "0.282", "unreadable"),
         (NumberReading(units=(("%", 0.01),)), "28%", 0.28),
-        (NumberReading(negative="trailing"), "12.5-", -12.5),
+        (US, "(-5)", "unreadable"),
+        (US, "5-", -5),
+        (NumberReading(), "12.5-", -12.5),
         (MONTHS, "12 months", 12),
         (MONTHS, "1 Month", 1),
         (MONTHS, "2 years", 24),
@@ -145,7 +145,6 @@ def test_spellings_of_a_word_are_one_word() -> None:
         spellings=(("male", ("m",)),),
         missing_values=("k. A.",),
         pooled="other",
-        unseen="pooled",
     )
     cells = ["Male", " ＭＡＬＥ", "m", "FE\u00a0MALE", "k. a.", None, "diverse", "caf\u0065\u0301"]
     found = reading.read(pd.Series(cells), ["male", "fe male", "café", "other"])
@@ -176,14 +175,13 @@ CONTENT: dict[str, Any] = {
                 "decimal": ",",
                 "thousands": ".",
                 "units": ["€"],
-                "negative": "parentheses",
                 "missing_values": [-9],
             },
         },
         "term": {
             "kind": "integer",
             "change": "both",
-            "read": {"units": {"Monate": 1, "Jahre": 12}, "bare": False},
+            "read": {"units": {"Monate": 1, "Jahre": 12}},
         },
         "age": {
             "kind": "integer",
@@ -193,7 +191,7 @@ CONTENT: dict[str, Any] = {
         "region": {
             "kind": "onehot",
             "change": "immutable",
-            "read": {"fold": True, "rare": 0.01, "pooled": "other", "unseen": "pooled"},
+            "read": {"fold": True, "pooled": "other"},
             "categories": ["north", "other"],
         },
     },
@@ -267,17 +265,14 @@ def test_how_a_file_writes_its_cells_does_not_change_what_a_rule_reads() -> None
     [
         ("income", {"decimal": "x"}, r"features\.income\.read\.decimal: must be"),
         ("income", {"decimal": ",", "thousands": ","}, "is the decimal mark"),
-        ("income", {"bare": False}, "no units are listed"),
         ("income", {"fold": True}, "unknown key 'fold'"),
         ("income", {"units": {"€": -1}}, "a factor is positive"),
         ("income", {"date": "%d.%m.%Y"}, r"read\.as: is missing"),
         ("income", {"date": "dd.mm.yyyy", "as": "year"}, "a format such as"),
         ("income", {"date": "iso", "as": "age"}, r"read\.until: is missing"),
         ("income", {"missing_values": -9}, "must be a list"),
-        ("region", {"unseen": "pooled"}, "names no category"),
         ("region", {"pooled": "rest"}, "not among the categories"),
         ("region", {"spellings": {"up": ["u"]}}, "no category"),
-        ("region", {"rare": 2}, "a share from 0 to 1"),
     ],
 )
 def test_a_recipe_that_makes_no_sense_is_refused(

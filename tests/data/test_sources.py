@@ -123,8 +123,8 @@ def test_csv_cells_are_not_interpreted(tmp_path: Path) -> None:
         (b"a\tb\n1\t2\n", r"separated by '\\t'"),
         (b"a,b\n1,2,3\n4,5,6\n", "more cells than the header"),
         (b"a,b\n1,2\n4,5,6\n", "is not a table"),
-        (b'a,b\n1,"2\n', "is not a table"),
-        ("naïve,b\n1,2\n".encode("latin-1"), "not UTF-8 at byte 2"),
+        (b'a,b\n1,"2\n', "a quote that is not closed"),
+        ("naïve,b\n1,2\n".encode("latin-1"), "not UTF-8"),
     ],
 )
 def test_broken_csv_files_are_refused(tmp_path: Path, content: bytes, expected: str) -> None:

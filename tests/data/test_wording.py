@@ -24,8 +24,8 @@ PLAIN = {
 }
 WORDS = {
     "bill": {
-        "name": {"en": "your bill", "de": "Ihre Rechnung"},
-        "verb": {"up": "run up … of bills", "down": {"en": "pay down to …", "de": "auf … senken"}},
+        "name": "your bill",
+        "verb": {"up": "run up … of bills", "down": "pay down to …"},
         "horizon": "A bill leaves the window after six months.",
         "causal": True,
     },
@@ -46,18 +46,18 @@ def schema_with(words, paths=None):
 
 
 def test_words_are_read_and_written_back():
-    schema = schema_with(WORDS, {"overdue": {"verb": {"en": "pay on time for …"}}})
+    schema = schema_with(WORDS, {"overdue": {"verb": "pay on time for …"}})
     bill = schema.feature("bill")
-    assert bill.wording.name_in("de") == "Ihre Rechnung"
-    assert bill.wording.raising == (("", "run up {value} of bills"),)
-    assert dict(bill.wording.lowering)["de"] == "auf {value} senken"
+    assert bill.wording.name == "your bill"
+    assert bill.wording.raising == "run up {value} of bills"
+    assert bill.wording.lowering == "pay down to {value}"
     assert [schema.feature(name).causal for name in ("bill", "late", "phone", "age")] == [
         "yes", "no", "unknown", None,
     ]  # fmt: skip
-    assert schema.feature("late").wording.raising == ()
+    assert schema.feature("late").wording.raising == ""
     again = Schema.from_mapping("bank", schema.to_mapping())
     assert again == schema
-    assert again.paths[0].verb == (("en", "pay on time for {value}"),)
+    assert again.paths[0].verb == "pay on time for {value}"
 
 
 def test_words_do_not_make_another_model_of_it():
@@ -76,10 +76,8 @@ def test_words_do_not_make_another_model_of_it():
         ({"bill": {"verb": "pay {amount} of …"}}, r"features\.bill\.verb: .*braces"),
         ({"bill": {"verb": {"upp": "pay …"}}}, r"features\.bill\.verb: unknown key 'upp'; did you"),
         ({"bill": {"verb": {"up": "pay"}}}, r"features\.bill\.verb\.up: .*no place"),
-        ({"bill": {"verb": {"en": "pay", "de": "…"}}}, r"features\.bill\.verb\.en: .*no place"),
         ({"bill": {"verb": {"up": ["pay …"]}}}, r"features\.bill\.verb\.up: must be text"),
-        ({"bill": {"name": {"english": "bill"}}}, r"features\.bill\.name: has the key .*english"),
-        ({"bill": {"name": {}}}, r"features\.bill\.name: is an empty mapping"),
+        ({"bill": {"name": {"en": "bill"}}}, r"features\.bill\.name: must be text"),
         ({"bill": {"names": "bill"}}, r"features\.bill: unknown key 'names'; did you mean 'name'"),
         ({"bill": {"causal": "maybe"}}, r"features\.bill\.causal: .*known: no, unknown, yes"),
         (

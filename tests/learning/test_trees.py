@@ -100,21 +100,6 @@ def test_advice_and_promises_hold_before_trees_of_an_index(fitted):
     assert 0.0 < promise.threshold < 1.0
 
 
-def test_boosting_at_responded_places_gives_trees_of_all_columns():
-    X, y = people(500, 4.0)
-    rule = StrategicClassifier(
-        score=TreeTraining("responded", n_trees=24),
-        actions=ACTIONS,
-        selection="none",
-        standardise=False,
-    ).fit(X, y)
-    assert isinstance(rule.score_, TreeScore)
-    fresh, labels = people(500, 4.0, seed=1)
-    gamers = BestResponse(QuadraticCost(1.0), ACTIONS)
-    assert rule.score_after_response(fresh, labels) > max((labels > 0).mean(), 0.5) + 0.1
-    assert gamers.unproven(rule.score_, fresh) == 0.0
-
-
 def test_nobody_moving_gives_blind_trees():
     X, y = people(300, 4.0)
     rule = StrategicClassifier(score="trees", response="none").fit(X, y)
@@ -160,7 +145,5 @@ def test_unknown_names_are_refused():
     X, y = people(60, 2.0)
     with pytest.raises(UnknownNameError, match="trees"):
         StrategicClassifier(score="tree").fit(X, y)
-    with pytest.raises(UnknownNameError, match="index"):
-        TreeTraining("indx")
     with pytest.raises(ParameterError, match="two leaves"):
         TreeTraining(leaves=1)

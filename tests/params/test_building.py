@@ -11,6 +11,7 @@ from countermove.data.schema import Schema
 from countermove.errors import ParameterError
 from countermove.params import GROUPS, PaperParameters, RecourseParameters, SermParameters
 from countermove.recourse.advise import AdviceTerms
+from countermove.recourse.phrases import FILE
 
 PAPER = sorted((Path(__file__).parents[2] / "conf" / "paper").glob("*.yml"))
 
@@ -27,11 +28,12 @@ def test_settings_in_a_mapping_are_built():
 
 
 def test_recourse_has_terms_of_the_promise_and_of_the_words():
-    said = RecourseParameters(language="de", options=3, causal_tolerance=0.1, miss_rate=0.1)
-    assert said.advice() == AdviceTerms("de", 3, 0.1, digits=2, confidence=0.9)
+    own = str(FILE)
+    said = RecourseParameters(phrase_file=own, options=3, causal_tolerance=0.1, miss_rate=0.1)
+    assert said.advice() == AdviceTerms(own, 3, 0.1, digits=2, confidence=0.9)
     assert said.build().miss_rate == 0.1
-    with pytest.raises(ParameterError, match=r"no language 'fr'.*known: de, en"):
-        RecourseParameters(language="fr").advice()
+    with pytest.raises(ParameterError, match="no file fr of phrases"):
+        RecourseParameters(phrase_file="fr").advice()
 
 
 def test_a_table_of_a_recourse_experiment_has_its_own_training():

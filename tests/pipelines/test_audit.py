@@ -8,9 +8,6 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from countermove.data.schema import LABEL
 
@@ -101,37 +98,6 @@ def test_its_page_is_about_one_model_and_leaves_the_chain_alone(audited):
     assert "model at the promised threshold" in done.stderr
     assert not (path / "data/08_reporting/tiny/metrics.json").exists()
     assert not (path / "data/06_models/tiny").exists()
-
-
-@pytest.mark.slow
-def test_a_black_box_is_audited_by_search(audited, project):
-    skl2onnx = pytest.importorskip("skl2onnx")
-    path, *_ = audited
-    train = pd.read_parquet(path / "data/03_primary/tiny/train.parquet")
-    test = pd.read_parquet(path / "data/03_primary/tiny/test.parquet")
-    near = make_pipeline(StandardScaler(), KNeighborsClassifier(25))
-    near.fit(matrix(train).to_numpy(), (train[LABEL] > 0).astype(int))
-    rows = matrix(train).to_numpy(np.float32)
-    graph = skl2onnx.to_onnx(near, rows[:1], options={"zipmap": False})
-    (path / "near.onnx").write_bytes(graph.SerializeToString())
-    # A graph names no columns, and --params takes no lists.
-    settings = path / "conf/test/parameters_audit.yml"
-    settings.write_text(f"audit: {{columns: {json.dumps(COLUMNS)}}}\n")
-    try:
-        done = project.run("--pipeline=audit", "--env=test", "--params", "model=near.onnx")
-    finally:
-        settings.unlink()
-    assert done.returncode == 0, done.stderr
-    metrics = told(path, "metrics")
-    assert metrics["adopted"]["read_as"] == "black_box"
-    accuracy = metrics["accuracy"]
-    right = (near.predict(matrix(test).to_numpy()) == (test[LABEL] > 0)).mean()
-    assert accuracy["nobody_moves"]["blind"] == pytest.approx(right, abs=0.011)  # float32
-    assert 0.0 < accuracy["unproven"]["strategic"] < 1.0
-    assert set(accuracy["sensitivity"]) == {"none", "best"}
-    advice = pd.read_parquet(path / NUMBERS / "advice.parquet")
-    assert "PROVEN_NONE" not in set(advice["status"])
-    assert "within the limits" in (path / REPORTS / "report.html").read_text()
 
 
 @pytest.mark.slow

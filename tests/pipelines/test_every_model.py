@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import lightgbm
-import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -15,52 +14,41 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from countermove import adopt
+from countermove import adopt, load, save
 from countermove.data.schema import LABEL
 from countermove.data.synthetic import fabricate
 from countermove.people import ActionSet
 from countermove.recourse import calibrate_pare, recommend
 
 from ..conftest import copy_project
-from .test_audit import COLUMNS, NUMBERS, REPORTS, matrix
+from .test_audit import NUMBERS, REPORTS, matrix
 
 STORED = Path(__file__).parents[1] / "scores" / "adopted" / "files"
 FILES = {
     "lightgbm": "model.txt",
     "xgboost": "tiny_xgboost.json",
-    "catboost": "tiny_catboost.json",
-    "histograms": "histograms.skops",
-    "forest": "forest.skops",
-    "logistic pipeline": "logistic.skops",
-    "onnx": "forest.onnx",
+    "histograms": "histograms",
+    "forest": "forest",
+    "logistic pipeline": "logistic",
 }
 
 
 def write(kind, folder, rows, y):
-    """Write the model's file as its library does; return the types its reader must trust."""
+    """Write the model's file as its library does, and what others are by `save`."""
     path = folder / FILES[kind]
-    if kind in ("xgboost", "catboost"):  # fitted on other people of the same columns
+    if kind == "xgboost":  # fitted on other people of the same columns
         shutil.copy(STORED / path.name, path)
-        return []
+        return
     if kind == "lightgbm":
         made = lightgbm.LGBMClassifier(n_estimators=15, num_leaves=6, verbose=-1).fit(rows, y)
         made.booster_.save_model(path)
-        return []
+        return
     model = {
         "histograms": HistGradientBoostingClassifier(max_iter=12, max_leaf_nodes=6, random_state=0),
         "logistic pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
-    }.get(kind, RandomForestClassifier(12, max_depth=4, random_state=0))
-    if kind == "onnx":
-        from skl2onnx import to_onnx
-
-        single = rows.to_numpy(np.float32)
-        graph = to_onnx(model.fit(single, y), single[:1], options={"zipmap": False})
-        path.write_bytes(graph.SerializeToString())
-        return []
-    from skops import io
-
-    io.dump(model.fit(rows, y), path)
-    return list(io.get_untrusted_types(file=path))
+        "forest": RandomForestClassifier(12, max_depth=4, random_state=0),
+    }[kind]
+    save(adopt(model.fit(rows, y), rows), path)
 
 
 def people(n, seed):
@@ -71,9 +59,9 @@ def people(n, seed):
 @pytest.mark.parametrize("kind", list(FILES))
 def test_a_models_file_gives_advice_and_a_promise(kind, tmp_path):
     rows, y = people(300, 1)
-    trusted = write(kind, tmp_path, rows, y)
-    columns = COLUMNS if kind == "onnx" else None
-    model = adopt(tmp_path / FILES[kind], rows, columns=columns, trusted=trusted)
+    write(kind, tmp_path, rows, y)
+    path = tmp_path / FILES[kind]
+    model = load(path) if path.is_dir() else adopt(path, rows)
     assert model.exactness == ("affine" if kind == "logistic pipeline" else "trees")
     moves = ActionSet(
         **model.allowed(
@@ -108,11 +96,8 @@ def project(tmp_path_factory):
 @pytest.mark.parametrize("kind", [kind for kind in FILES if kind != "lightgbm"])
 def test_and_a_report_by_the_command(kind, project):
     train = pd.read_parquet(project.path / "data/03_primary/tiny/train.parquet")
-    trusted = write(kind, project.path, matrix(train), (train[LABEL] > 0).to_numpy().astype(int))
-    said = {"trusted": trusted} | ({"columns": COLUMNS} if kind == "onnx" else {})
-    settings = project.path / "conf/test/parameters_audit.yml"
-    settings.write_text(json.dumps({"audit": said}))
-    done = project.run("--pipeline=audit", "--env=test", "--params", f"model={FILES[kind]}")
+    write(kind, project.path, matrix(train), (train[LABEL] > 0).to_numpy().astype(int))
+    done = project.run("--pipeline=audit", "--env=test", "--params", f"audit.model={FILES[kind]}")
     assert done.returncode == 0, done.stderr
     reports = project.path / REPORTS
     metrics = json.loads((reports / "metrics.json").read_text())

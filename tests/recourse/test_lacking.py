@@ -11,7 +11,7 @@ from countermove.data.cleaning import clean
 from countermove.data.rows import fit_standardiser, rows_of, standardised_table
 from countermove.data.schema import Schema
 from countermove.people import ActionSet, QuadraticCost
-from countermove.recourse.advise import AdviceTerms, decide_and_advise, with_approved
+from countermove.recourse.advise import decide_and_advise, with_approved
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import BestResponse
 from countermove.scores.linear import LinearScore
@@ -24,7 +24,7 @@ def mapping(supply):
         "features": {
             "income": {
                 "kind": "numeric", "change": "up", "unit": "EUR", "missing": "median", "min": 0,
-                "max": 9000, "name": {"en": "monthly income", "de": "Monatseinkommen"},
+                "max": 9000, "name": "monthly income",
             } | ({"supply": supply} if supply else {}),
             "savings": {"kind": "numeric", "change": "both"},
         },
@@ -60,19 +60,14 @@ TOO_DEAR = 100.0
 
 
 @pytest.mark.parametrize("supply", [False, TOO_DEAR])
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_reasons_and_advice_say_what_is_not_known(supply, language):
+def test_reasons_and_advice_say_what_is_not_known(supply):
     model, rows, schema, people = office(supply)
-    said = AdviceTerms(language=language)
-    table = decide_and_advise(model, rows, schema, people, PromiseTerms(), 0, said).table
+    table = decide_and_advise(model, rows, schema, people, PromiseTerms(), 0).table
     lacking = (np.arange(200) < 40) & (table["decision"] < 0).to_numpy()
-    name = {
-        "en": "We do not have your monthly income",
-        "de": "Uns fehlt die Angabe „Monatseinkommen“",
-    }
-    assert table.loc[lacking, "words"].str.contains(name[language]).all()
-    assert not table.loc[~lacking, "words"].str.contains(name[language]).any()
-    reason = {"en": "we do not have your monthly income", "de": "uns fehlt die Angabe"}[language]
+    name = "We do not have your monthly income"
+    assert table.loc[lacking, "words"].str.contains(name).all()
+    assert not table.loc[~lacking, "words"].str.contains(name).any()
+    reason = "we do not have your monthly income"
     named = [("income" in codes) for codes in table["reason_codes"]]
     assert table.loc[lacking & named, "reasons"].str.contains(reason).all()
     assert ("supply" in table) == bool(supply)
@@ -95,12 +90,3 @@ def test_the_value_that_would_be_enough_is_enough_and_what_is_below_is_not():
                 after = replace(after, y=rows.y[[row]], groups=pd.DataFrame(index=[0]))
                 found = decide_and_advise(model, after, schema, people, PromiseTerms(), 0).table
                 assert (found["decision"].iloc[0] > 0) == approved
-
-
-def test_a_template_without_these_words_still_loads(tmp_path):
-    from countermove.recourse.language import FOLDER, OPTIONAL, phrases_of
-
-    lines = (FOLDER / "de.yml").read_text().splitlines()
-    old = [line for line in lines if not line.startswith(tuple(f"{key}:" for key in OPTIONAL))]
-    (tmp_path / "old.yml").write_text("\n".join(old))
-    assert "do not have" in phrases_of(str(tmp_path / "old.yml"))["lacking"]

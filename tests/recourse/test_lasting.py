@@ -14,7 +14,7 @@ from countermove.people import ActionSet, QuadraticCost
 from countermove.recourse import RecourseClassifier, recommend
 from countermove.recourse.advise import AdviceTerms
 from countermove.recourse.audit import audit
-from countermove.recourse.language import phrases_of
+from countermove.recourse.phrases import phrases_of
 from countermove.recourse.problem import search_problem
 from countermove.recourse.words import sentences
 from countermove.scores.base import values
@@ -197,16 +197,15 @@ def test_only_advice_that_needs_the_uncertain_gain_rests_on_it(rule):
         assert needed.all() if confidence is None else not needed.all()
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_the_words_say_it(rule, schema_of_columns, language):
+def test_the_words_say_it(rule, schema_of_columns):
     """One short sentence after the advice, for those people only."""
     fitted, X = rule
     schema, units = schema_of_columns
     advice = recommend(fitted, X[:4], actions=ACTIONS)
     known = np.array([True, False, True, False])
     rests = replace(advice, uncertain_weight=known)
-    said = sentences(rests, X[:4], schema, units, language=language)
-    remark = phrases_of(language)["uncertain"]
+    said = sentences(rests, X[:4], schema, units)
+    remark = phrases_of()["uncertain"]
     assert [sentence.endswith(remark) for sentence in said] == known.tolist()
 
 

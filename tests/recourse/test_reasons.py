@@ -19,7 +19,6 @@ from countermove.recourse import (
 )
 from countermove.recourse.advise import (
     APPROVED,
-    AdviceTerms,
     advise,
     arrow_advice,
     decide_and_advise,
@@ -165,10 +164,6 @@ def test_reasons_are_said_with_why_the_advice_leaves_them_alone():
     assert table.loc[1, "reasons"] == (
         "Main reasons: debt (900 EUR); age (30 years; cannot be changed); home (“rented”; other "
         "changes cost less); your income (1,900 EUR)."
-    )
-    german = advised(poor, AdviceTerms(language="de")).table.loc[0, "reasons"]
-    assert german == (
-        "Hauptgründe: your income (100 EUR); age (20 Jahre; lässt sich nicht ändern)."
     )
 
 

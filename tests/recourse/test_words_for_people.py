@@ -1,4 +1,4 @@
-"""Names, verbs, units, bounds that are proven, time and languages in the words of advice."""
+"""Names, verbs, units, bounds that are proven, time and phrases in the words of advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import ParameterError
 from countermove.people import ActionSet
 from countermove.recourse import recommend, sentences
-from countermove.recourse.language import FOLDER, outward, phrases_of, spelled
+from countermove.recourse.phrases import FILE, outward, phrases_of, spelled
 from countermove.recourse.recommend import FOUND, PROVEN_NONE, Advice
 from countermove.recourse.words import Telling
 from countermove.scores.base import values
@@ -25,11 +25,8 @@ from .conftest import linear
 FEATURES = {
     "bill": {
         "kind": "integer", "unit": "EUR", "change": "both", "min": 0, "max": 90_000,
-        "name": {"en": "your bill", "de": "Ihre Rechnung"},
-        "verb": {
-            "up": {"en": "let your bill rise to …", "de": "Ihre Rechnung auf … steigen lassen"},
-            "down": {"en": "pay down your bill to at most …", "de": "Ihre Rechnung auf … senken"},
-        },
+        "name": "your bill",
+        "verb": {"up": "let your bill rise to …", "down": "pay down your bill to at most …"},
     },
     "payment": {"kind": "integer", "unit": "EUR", "change": "both", "min": 0},
     "largest": {"kind": "integer", "unit": "EUR", "change": "both", "min": 0},
@@ -198,19 +195,12 @@ def test_what_time_does_is_said_to_those_without_an_action():
     )
 
 
-def test_german_is_spoken():
-    assert said_of(changed(bill=3000), GOOD, language="de") == (
-        "Ihre Rechnung auf höchstens 3.000 EUR senken (jetzt 12.000 EUR)."
-    )
-    assert said_of(PERSON, status=PROVEN_NONE, language="de").startswith("Keine erlaubte Änderung")
-
-
-def test_a_language_of_ones_own(tmp_path):
-    words = yaml.safe_load((FOLDER / "en.yml").read_text(encoding="utf-8"))
-    words |= {"language": "fr", "raise": "augmenter {name} de {before} à {after}"}
+def test_phrases_of_ones_own(tmp_path):
+    words = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    words |= {"raise": "augmenter {name} de {before} à {after}"}
     path = tmp_path / "fr.yml"
     path.write_text(yaml.safe_dump(words, allow_unicode=True), encoding="utf-8")
-    said = said_of(changed(payment=70), language=str(path))
+    said = said_of(changed(payment=70), phrase_file=str(path))
     assert said == "Augmenter payment de 50 à 70 EUR."
 
 
@@ -227,26 +217,25 @@ def test_a_language_of_ones_own(tmp_path):
     ],
 )
 def test_a_template_that_lacks_something_is_refused_by_name(tmp_path, change, said):
-    words = yaml.safe_load((FOLDER / "en.yml").read_text(encoding="utf-8")) | copy.deepcopy(change)
+    words = yaml.safe_load(FILE.read_text(encoding="utf-8")) | copy.deepcopy(change)
     path = tmp_path / f"{len(str(change))}{next(iter(change))}.yml"
     path.write_text(yaml.safe_dump(words), encoding="utf-8")
     with pytest.raises(ParameterError, match=said):
         phrases_of(str(path))
 
 
-def test_an_unknown_language_is_refused_with_the_known_ones():
-    with pytest.raises(ParameterError, match=r"no language 'dee'.* known: de, en"):
+def test_a_file_that_is_not_there_is_refused_with_the_one_to_copy():
+    with pytest.raises(ParameterError, match=r"no file dee of phrases; copy .*phrases\.yml"):
         phrases_of("dee")
 
 
 @pytest.mark.parametrize("name", ["credit", "german", "adult", "compas", "give-me-some-credit"])
-def test_shipped_tables_are_spoken_of_in_both_languages(name):
+def test_shipped_tables_are_spoken_of(name):
     schema = load_schema(name, Path(__file__).parents[2] / "conf" / "base" / "schemas")
     for feature in schema.features:
-        assert {language for language, _ in feature.wording.name} == {"en", "de"}
+        assert feature.wording.name
         movable = feature.change != "immutable"
-        verbs = feature.wording.raising + feature.wording.lowering
-        assert {language for language, _ in verbs} == ({"en", "de"} if movable else set())
+        assert bool(feature.wording.raising or feature.wording.lowering) == movable
         assert (feature.causal is not None) == movable
 
 
@@ -273,7 +262,7 @@ def test_the_digits_of_a_bound_keep_what_they_promise():
         },
     ).feature("x")
     for sign in (1.0, -1.0):
-        shown = spelled(feature, outward(values, sign), phrases_of("en"), unit=False)
+        shown = spelled(feature, outward(values, sign), phrases_of(), unit=False)
         read = np.array([float(text.replace(",", "")) for text in shown.to_pylist()])
         assert (sign * (read - values) >= -2e-6).all()
         np.testing.assert_allclose(read, values, rtol=2e-5, atol=1e-12)

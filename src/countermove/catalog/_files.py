@@ -15,13 +15,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 import pandas as pd
-from kedro_datasets._typing import JSONPreview, PlotlyPreview, TablePreview
 from kedro_datasets.json import JSONDataset
 from kedro_datasets.pandas import CSVDataset, ParquetDataset
 from kedro_datasets.plotly import JSONDataset as PlotlyDataset
 from kedro_datasets.text import TextDataset
 
-from countermove.catalog.previews import ROWS, first_rows, table_preview
+from countermove.catalog.previews import (
+    ROWS,
+    JSONPreview,
+    PlotlyPreview,
+    TablePreview,
+    first_rows,
+    table_preview,
+)
 from countermove.data.standardise import Standardiser
 from countermove.data.storage import spreadsheet_safe
 from countermove.errors import StorageError
@@ -105,7 +111,7 @@ class AtomicJSONDataset(_ReplacedWhole, JSONDataset):  # type: ignore[misc]
 
     def preview(self) -> JSONPreview:
         """Return the document."""
-        return JSONPreview(Path(self._filepath).read_text("utf-8")) if self._there() else None
+        return Path(self._filepath).read_text("utf-8") if self._there() else None
 
 
 class StandardiserDataset(AtomicJSONDataset):

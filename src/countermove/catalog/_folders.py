@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 
 import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
-from kedro_datasets._typing import TablePreview
 
-from countermove.catalog.previews import ROWS, first_rows
+from countermove.catalog.previews import ROWS, TablePreview, first_rows
 from countermove.data.files import PLAIN, FileFormat
 from countermove.data.partitions import Partitions, raw_partitions, read_parts, write_parts
 from countermove.data.schema import Schema, load_schema

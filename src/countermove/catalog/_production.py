@@ -6,10 +6,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from kedro.io import AbstractVersionedDataset, DatasetError, Version
-from kedro_datasets._typing import JSONPreview, TablePreview
 
 from countermove.catalog._folders import ReadOnlyDataset, UserFilesDataset, schema_at
-from countermove.catalog.previews import ROWS, table_preview
+from countermove.catalog.previews import ROWS, JSONPreview, TablePreview, table_preview
 from countermove.errors import without_passwords
 from countermove.scores.storage import DESCRIPTION, PublishedModel, load_model, save_model
 
@@ -57,7 +56,8 @@ class ModelDataset(AbstractVersionedDataset[PublishedModel, PublishedModel]):
         """Return what the newest version says about itself; its weights stay unread."""
         if not self._exists():
             return None
-        return JSONPreview((Path(self._get_load_path()) / DESCRIPTION).read_text("utf-8"))
+        path: Path = Path(self._get_load_path()) / DESCRIPTION
+        return path.read_text("utf-8")
 
     def _exists(self) -> bool:
         try:
@@ -115,7 +115,7 @@ class RegistryDataset(ReadOnlyDataset):
         from countermove.production.registry.registry import CHAMPION
 
         store = self.load().store
-        return JSONPreview(store.read(CHAMPION).decode()) if store.exists(CHAMPION) else None
+        return store.read(CHAMPION).decode() if store.exists(CHAMPION) else None
 
     def _describe(self) -> dict[str, Any]:
         return {"url": without_passwords(self._url)}

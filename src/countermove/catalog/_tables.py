@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from kedro_datasets._typing import TablePreview
 
 from countermove.catalog._folders import (
     ReadOnlyDataset,
@@ -16,7 +15,7 @@ from countermove.catalog._folders import (
     UserFilesDataset,
     schema_at,
 )
-from countermove.catalog.previews import ROWS, table_preview
+from countermove.catalog.previews import ROWS, TablePreview, table_preview
 from countermove.data.checks import check_table
 from countermove.data.cleaning import clean_rows
 from countermove.data.files import RawTable

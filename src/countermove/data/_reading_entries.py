@@ -19,9 +19,7 @@ from countermove.data._schema_entries import (
 from countermove.data.files import PLAIN, FileFormat
 from countermove.data.reading import (
     BECOMES,
-    NEGATIVES,
     SINCE,
-    UNSEEN,
     DateReading,
     NumberReading,
     Reading,
@@ -32,9 +30,9 @@ from countermove.data.schema import Feature, Kind, Schema, value_text
 
 FILE_KEYS = ("encoding", "delimiter", "header", "sheet", "rename")
 SHARED_KEYS = ("from", "missing_values")
-NUMBER_KEYS = ("decimal", "thousands", "units", "bare", "negative")
+NUMBER_KEYS = ("decimal", "thousands", "units")
 DATE_KEYS = ("date", "as", "until")
-WORD_KEYS = ("fold", "spellings", "rare", "pooled", "unseen")
+WORD_KEYS = ("fold", "spellings", "pooled")
 
 
 def read_layout(entry: object) -> FileFormat:
@@ -138,17 +136,7 @@ def _numbers(entry: object, key: str) -> NumberReading:
     if decimal == thousands:
         refuse(f"{key}.thousands", f"is the decimal mark {decimal!r} too")
     units = _units(content.get("units"), f"{key}.units")
-    bare = _flag(content.get("bare", True), f"{key}.bare")
-    if not bare and not units:
-        refuse(f"{key}.bare", "is false, but no units are listed")
-    return NumberReading(
-        **_shared(content, key),
-        decimal=decimal,
-        thousands=thousands,
-        units=units,
-        bare=bare,
-        negative=one_of(content.get("negative", "minus"), NEGATIVES, f"{key}.negative"),
-    )
+    return NumberReading(**_shared(content, key), decimal=decimal, thousands=thousands, units=units)
 
 
 def _units(entry: object, key: str) -> tuple[tuple[str, float], ...]:
@@ -191,26 +179,13 @@ def _words(entry: object, categories: tuple[str, ...], key: str) -> WordReading:
     fold = _flag(content.get("fold", False), f"{key}.fold")
     pooled = content.get("pooled")
     level = None if pooled is None else value_text(value_entry(pooled, f"{key}.pooled"))
-    unseen = one_of(content.get("unseen", "quarantine"), UNSEEN, f"{key}.unseen")
     if level is not None and categories and level not in categories:
         refuse(f"{key}.pooled", f"is {level!r}, which is not among the categories; add it")
-    if unseen == "pooled" and level is None:
-        refuse(f"{key}.unseen", "is 'pooled', but pooled: names no category")
     forms = [folded(category) for category in categories]
     if fold and len(set(forms)) < len(forms):
         refuse(f"{key}.fold", "makes two categories the same; keep one of them")
-    rare = number_entry(content.get("rare"), f"{key}.rare")
-    if rare is not None and not 0.0 <= rare < 1.0:
-        refuse(f"{key}.rare", f"is {rare:g}; a share from 0 to 1")
     spellings = _spellings(content.get("spellings"), categories, f"{key}.spellings")
-    return WordReading(
-        **_shared(content, key),
-        fold=fold,
-        spellings=spellings,
-        pooled=level,
-        rare=rare,
-        unseen=unseen,
-    )
+    return WordReading(**_shared(content, key), fold=fold, spellings=spellings, pooled=level)
 
 
 def _spellings(

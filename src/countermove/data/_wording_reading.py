@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from countermove.data._schema_entries import mapping_entry, one_of, refuse, spelled, text_entry
+from countermove.data._schema_entries import (
+    mapping_entry,
+    one_of,
+    optional_text,
+    refuse,
+    text_entry,
+)
 from countermove.data.schema import CAUSES, Cause, Change, Feature, Kind
-from countermove.data.wording import VALUE, Texts, Wording
+from countermove.data.wording import VALUE, Wording
 
 WORDING_KEYS = ("name", "verb", "horizon")
 WAYS = ("up", "down")
-_LANGUAGE = re.compile(r"[a-z]{2}(-[A-Za-z0-9]+)?")
 
 
 def read_wording(
@@ -23,10 +27,10 @@ def read_wording(
         return None
     up, down = _verbs(content.get("verb"), kind, change, f"{where}.verb")
     return Wording(
-        name=read_texts(content.get("name"), f"{where}.name"),
+        name=optional_text(content.get("name"), f"{where}.name"),
         raising=up,
         lowering=down,
-        horizon=read_texts(content.get("horizon"), f"{where}.horizon"),
+        horizon=optional_text(content.get("horizon"), f"{where}.horizon"),
     )
 
 
@@ -39,49 +43,31 @@ def read_cause(entry: object, key: str) -> Cause | None:
     return one_of(entry, CAUSES, key)
 
 
-def read_texts(entry: object, key: str) -> Texts:
-    """Return a text for every language, or one per language."""
-    if entry is None:
-        return ()
-    if not isinstance(entry, Mapping):
-        return (("", text_entry(entry, key).strip()),)
-    for language in entry:
-        if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
-            refuse(key, f"has the key {spelled(language)}; expected a language such as en or de")
-    if not entry:
-        refuse(key, "is an empty mapping; give one text, or one per language")
-    return tuple(
-        (language, text_entry(text, f"{key}.{language}").strip())
-        for language, text in entry.items()
-    )
-
-
-def read_verb(entry: object, key: str, *, place: bool = True) -> Texts:
+def read_verb(entry: object, key: str, *, place: bool = True) -> str:
     """Return a verb with ``{value}`` at the one place of the value; ``…`` means the same."""
-    said = []
-    for language, text in read_texts(entry, key):
-        where = f"{key}.{language}" if language else key
-        verb = text.replace("…", VALUE)
-        if verb.count(VALUE) > 1 or (place and VALUE not in verb):
-            count = "no" if VALUE not in verb else "more than one"
-            refuse(where, f"{text!r} has {count} place for the value; write … (or {VALUE}) once")
-        if set("{}") & set(verb.replace(VALUE, "")):
-            refuse(where, f"{text!r} has braces; only {VALUE} is filled in")
-        said.append((language, verb))
-    return tuple(said)
+    if entry is None:
+        return ""
+    text = text_entry(entry, key).strip()
+    verb = text.replace("…", VALUE)
+    if verb.count(VALUE) > 1 or (place and VALUE not in verb):
+        count = "no" if VALUE not in verb else "more than one"
+        refuse(key, f"{text!r} has {count} place for the value; write … (or {VALUE}) once")
+    if set("{}") & set(verb.replace(VALUE, "")):
+        refuse(key, f"{text!r} has braces; only {VALUE} is filled in")
+    return verb
 
 
-def _verbs(entry: object, kind: Kind, change: Change, key: str) -> tuple[Texts, Texts]:
+def _verbs(entry: object, kind: Kind, change: Change, key: str) -> tuple[str, str]:
     """Return the verbs for raising and lowering a column."""
     if entry is None:
-        return (), ()
+        return "", ""
     if change == "immutable":
         refuse(key, "is given, but nobody can change the column (change: immutable)")
     place = kind != "binary"  # what 0 and 1 mean, the verb says itself
-    allowed = ("up", "down") if change == "both" else (change,)
-    if not (isinstance(entry, Mapping) and any(_is_way(name) for name in entry)):
+    allowed = WAYS if change == "both" else (change,)
+    if not isinstance(entry, Mapping):
         verb = read_verb(entry, key, place=place)
-        return (verb if "up" in allowed else ()), (verb if "down" in allowed else ())
+        return (verb if "up" in allowed else ""), (verb if "down" in allowed else "")
     content = mapping_entry(entry, WAYS, key)
     if kind == "onehot":
         refuse(key, "has up and down, but one-hot categories have no order; give one verb")
@@ -92,16 +78,11 @@ def _verbs(entry: object, kind: Kind, change: Change, key: str) -> tuple[Texts, 
     return up, down
 
 
-def _is_way(name: object) -> bool:
-    """Whether a key of a verb is meant as a direction: up, down, or a slip of one."""
-    return not (isinstance(name, str) and _LANGUAGE.fullmatch(name)) or name in WAYS
-
-
 def check_names(features: Iterable[Feature]) -> None:
     """Refuse two columns with one display name: nobody could tell them apart."""
-    owners: dict[tuple[str, str], str] = {}
+    owners: dict[str, str] = {}
     for feature in features:
-        for language, name in () if feature.wording is None else feature.wording.name:
-            other = owners.setdefault((language, name), feature.name)
-            if other != feature.name:
-                refuse(f"features.{feature.name}.name", f"{name!r} is the name of {other!r} too")
+        name = "" if feature.wording is None else feature.wording.name
+        other = owners.setdefault(name, feature.name)
+        if name and other != feature.name:
+            refuse(f"features.{feature.name}.name", f"{name!r} is the name of {other!r} too")

@@ -6,6 +6,7 @@ Each doubt is a sentence that says what was found and what to do. None of them s
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
@@ -51,6 +52,30 @@ CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0, 99999.0, 99999
 
 LOOKED_AT = 100_000
 """Rows that are compared; of a larger table every so many-th."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+SENSITIVE = _words(
+    """
+    age ages sex gender race ethnicity ethnic religion religious nationality national citizen
+    citizenship foreign foreigner immigrant migrant disability disabled marital marriage married
+    single divorced widowed pregnant pregnancy birth birthday birthdate dob orientation colour
+    color caste veteran language white black asian hispanic latino latina male female man woman
+    muslim christian jewish hindu alter geschlecht rasse ethnie konfession nationalität
+    nationalitaet behinderung staatsangehörigkeit familienstand ledig verheiratet geschieden
+    verwitwet schwanger geburtsdatum geburtsjahr mann frau männlich weiblich herkunft âge sexe
+    nationalité handicap matrimonial célibataire marié divorcé enceinte naissance homme femme edad
+    sexo género genero raza etnia religión nacionalidad discapacidad soltero casado divorciado
+    embarazada nacimiento hombre mujer idade gênero raça religião nacionalidade deficiência età
+    sesso genere razza religione nazionalità cittadinanza disabilità sposato leeftijd geslacht ras
+    geloof nationaliteit wiek płeć narodowość wyznanie staatsangehoerigkeit nationalite raca
+    nazionalita plec
+    """
+)
+"""Words in the names of columns that tell protected groups apart."""
 
 
 def doubts(
@@ -221,8 +246,6 @@ def protected_features(table: pd.DataFrame, schema: Schema) -> dict[str, dict[st
 
     A declared one stands in for itself; one that is protected by its name alone for none.
     """
-    from countermove.data.drafting._words import SENSITIVE, name_words
-
     found: dict[str, dict[str, float]] = {}
     for name in (feature.name for feature in schema.features):
         if name in schema.sensitive:
@@ -437,3 +460,9 @@ def gives_away(values: pd.Series, favourable: Mask) -> bool:
 
 def _log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def name_words(name: str) -> frozenset[str]:
+    """Return the words of a column's name, in lower case."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return frozenset(word.lower() for word in re.findall(r"[^\W\d_]+", spaced))

@@ -6,12 +6,16 @@ are no rows are set aside with their numbers; the rest of the file is read.
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import csv
+import gzip
 import io
 import itertools
+import lzma
 import re
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,10 +23,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
-from countermove.data._text_files import BLOCK, BrokenLine, Records, decoded_lines
-from countermove.errors import DataError, shown
+from countermove.errors import DataError, nearest, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,6 +55,25 @@ BYTE_ORDER_MARKS = {
 
 MOST_BROKEN = 0.5
 """From this share of broken lines on, a file is no table of that header and delimiter."""
+
+BLOCK = 1 << 23
+"""Bytes that are read at once: no row is longer."""
+
+LONGEST = 60
+"""Characters of a broken line that are shown."""
+
+EXCEL = "countermove[excel]"
+"""The extra that brings the package that reads workbooks."""
+
+
+@dataclass(frozen=True)
+class BrokenLine:
+    """A line of a file that is no row: where it stands, what was found and what was expected."""
+
+    line: int
+    """Counted from 1, the header included, blank lines left out; a row with line breaks is one."""
+    found: str
+    expected: str
 
 
 @dataclass(frozen=True)
@@ -145,12 +168,9 @@ def read_pieces(
         if suffix == ".parquet":
             yield from _parquet_pieces(path, rows)
         elif suffix in WORKBOOKS:
-            from countermove.data._workbooks import read_sheet
-
-            yield from _cut(read_sheet(path, layout), rows)
+            yield from _cut(_read_sheet(path, layout), rows)
         else:
-            with opened(path) as stream:
-                yield from text_pieces(stream, _of_suffix(layout, suffix), str(path), rows)
+            yield from _text_pieces(path, _of_suffix(layout, suffix), rows)
     except FileNotFoundError as error:
         raise DataError(f"missing file: {path}") from error
     except OSError as error:
@@ -173,9 +193,6 @@ def _of_suffix(layout: FileFormat, suffix: str) -> FileFormat:
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for its bytes, unpacked where its name says so; or say why that cannot be."""
-    import lzma
-    import zlib
-
     damaged = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, lzma.LZMAError, zlib.error)
     try:
         with _unpacked(path) as stream:
@@ -188,10 +205,6 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _unpacked(path: Path) -> Iterator[IO[bytes]]:
-    import bz2
-    import gzip
-    import lzma
-
     unpack: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
     if path.suffix.lower() != ".zip":
         with unpack.get(path.suffix.lower(), open)(path, "rb") as stream:
@@ -205,91 +218,155 @@ def _unpacked(path: Path) -> Iterator[IO[bytes]]:
             yield stream
 
 
-def text_pieces(
-    stream: IO[bytes], layout: FileFormat, origin: str, rows: int | None = None
-) -> Iterator[RawTable]:
+def text_lines(path: Path, encoding: str, most: int) -> list[str]:
+    """Return the first lines of a text without their ends."""
+    with opened(path) as stream, io.TextIOWrapper(stream, encoding) as text:
+        return [line.removesuffix("\n") for line in itertools.islice(text, most)]
+
+
+def _text_pieces(path: Path, layout: FileFormat, rows: int | None) -> Iterator[RawTable]:
     """Yield the rows of a text with delimiters."""
     import pyarrow as pa
 
-    start = stream.read(BLOCK)
-    marked = next((e for m, e in BYTE_ORDER_MARKS.items() if start.startswith(m)), None)
-    encoding = marked or layout.encoding
-    _refuse_other_encoding(start, encoding, origin)
-    blocks = decoded_lines(stream, encoding, start)
+    encoding = _encoding(path, layout.encoding)
     try:
-        header, first, blocks = _header(blocks, layout, origin)
-        records = Records(len(header), layout.delimiter, first)
-        held: list[pa.Table] = []
-        reported, good = 0, 0
-        for table in records.tables(blocks):
-            held.append(table)
-            good += len(table)
-            while rows is not None and sum(map(len, held)) >= rows:
-                whole = pa.concat_tables(held)
-                yield RawTable(_frame(whole[:rows], header), tuple(records.broken[reported:]))
-                held, reported = [whole[rows:]], len(records.broken)
-        _refuse_no_table(records, good, origin)
+        header, above = _header(path, encoding, layout)
+        with opened(path) as stream:
+            records = _Records(len(header), layout.delimiter)
+            held: list[pa.Table] = []
+            reported, good = 0, 0
+            for table in records.tables(stream, encoding, above):
+                held.append(table)
+                good += len(table)
+                while rows is not None and sum(map(len, held)) >= rows:
+                    whole = pa.concat_tables(held)
+                    yield RawTable(_frame(whole[:rows], header), tuple(records.broken[reported:]))
+                    held, reported = [whole[rows:]], len(records.broken)
+        _refuse_no_table(records.broken, good, path)
         if sum(map(len, held)) or not good or len(records.broken) > reported:
             rest = pa.concat_tables(held) if held else None
             yield RawTable(_frame(rest, header), tuple(records.broken[reported:]))
-    except UnicodeDecodeError as error:
-        raise _undecodable(error, encoding, origin) from error
+    except (UnicodeError, pa.ArrowInvalid) as error:
+        if isinstance(error, pa.ArrowInvalid) and "UTF8" not in str(error):
+            raise DataError(
+                f"{path} cannot be read: {error}; is there a quote that is never closed?"
+            ) from error
+        raise DataError(
+            f"{path} is not {encoding.upper()}; save it as CSV UTF-8, or say in the schema what "
+            "it is, as in `file: {encoding: cp1252}` (`kedro countermove schema` finds out)"
+        ) from error
 
 
-def _refuse_other_encoding(start: bytes, encoding: str, origin: str) -> None:
-    """Refuse UTF-8 under another name: every accent would silently become two odd characters."""
-    if start.isascii() or codecs.lookup(encoding).name.startswith("utf"):
-        return
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(start)
-    except UnicodeDecodeError:
-        return
-    raise DataError(
-        f"{origin} is UTF-8, but the schema says `file: {{encoding: {encoding}}}`; save it as the "
-        "schema says, or change the schema"
-    )
+def _encoding(path: Path, encoding: str) -> str:
+    """Return the encoding of a text; its mark counts more than what the schema says."""
+    with opened(path) as stream:
+        start = stream.read(BLOCK)
+    marked = next((e for mark, e in BYTE_ORDER_MARKS.items() if start.startswith(mark)), None)
+    other = marked or encoding
+    if not start.isascii() and not codecs.lookup(other).name.startswith("utf"):
+        # UTF-8 under another name: every accent would silently become two odd characters.
+        try:
+            codecs.getincrementaldecoder("utf-8")().decode(start)
+        except UnicodeDecodeError:
+            return other
+        raise DataError(
+            f"{path} is UTF-8, but the schema says `file: {{encoding: {encoding}}}`; save it as "
+            "the schema says, or change the schema"
+        )
+    return other
 
 
-def _undecodable(error: UnicodeDecodeError, encoding: str, origin: str) -> DataError:
-    name = "UTF-8" if encoding.startswith("utf-8") else encoding
-    place = f" at byte {error.start}" if error.start < 4096 else ""
-    return DataError(
-        f"{origin} is not {name}{place}; save it as CSV UTF-8, or say in the schema what it is, as "
-        "in `file: {encoding: cp1252}` (`kedro countermove schema` finds out)"
-    )
-
-
-def _header(
-    blocks: Iterator[list[str]], layout: FileFormat, origin: str
-) -> tuple[list[str], int, Iterator[list[str]]]:
-    """Return the names of the columns, the line that follows them, and the lines from there on."""
-    skipped = 0
-    for lines in blocks:
-        above = min(max(layout.header - 1 - skipped, 0), len(lines))
-        skipped += above
-        rest = iter(lines[above:])
-        taken = 0
-        for line in rest:
-            taken += 1
+def _header(path: Path, encoding: str, layout: FileFormat) -> tuple[list[str], int]:
+    """Return the names of the columns, and how many lines end with theirs."""
+    with opened(path) as stream, io.TextIOWrapper(stream, encoding) as text:
+        above = sum(1 for _ in itertools.islice(text, layout.header - 1))
+        for line in text:
+            above += 1
             if line.strip() or layout.header > 1:
-                lines_left = lines[above + taken :]
-                found, more = _header_cells(line, lines_left, layout.delimiter)
-                names = header_names(found, layout, origin)
-                return names, skipped + taken + more + 1, _chained(lines_left[more:], blocks)
-        skipped += taken
-    raise DataError(f"{origin} is empty; expected a header and rows")
+                reader = csv.reader(itertools.chain([line], text), delimiter=layout.delimiter)
+                found = next(reader)
+                return header_names(found, layout, str(path)), above + reader.line_num - 1
+    raise DataError(f"{path} is empty; expected a header and rows")
 
 
-def _header_cells(line: str, following: list[str], delimiter: str) -> tuple[list[str], int]:
-    """Return the cells of a header and how many further lines it takes."""
-    lines = iter([line, *following])
-    reader = csv.reader((f"{each}\n" for each in lines), delimiter=delimiter)
-    return next(reader), reader.line_num - 1
+class _Records:
+    """The rows under a header, and the lines that are none."""
 
+    def __init__(self, width: int, delimiter: str) -> None:
+        self.width = width
+        self.delimiter = delimiter
+        self.broken: list[BrokenLine] = []
 
-def _chained(lines: list[str], blocks: Iterator[list[str]]) -> Iterator[list[str]]:
-    yield lines
-    yield from blocks
+    def tables(self, stream: IO[bytes], encoding: str, above: int) -> Iterator[pa.Table]:
+        """Yield the good rows of each block, columns ``0, 1, …`` of text."""
+        import pyarrow as pa
+        from pyarrow import csv as arrow
+
+        names = [str(n) for n in range(self.width)]
+        reader = arrow.open_csv(
+            stream,
+            # Lines are numbered by one thread only.
+            arrow.ReadOptions(
+                use_threads=False, block_size=BLOCK, column_names=names, skip_rows=above,
+                encoding=encoding,
+            ),
+            arrow.ParseOptions(
+                delimiter=self.delimiter, newlines_in_values=True, ignore_empty_lines=True,
+                invalid_row_handler=self._refuse,
+            ),
+            arrow.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+            ),
+        )  # fmt: skip
+        line, last = above, None
+        for batch in reader:
+            if last is not None:
+                yield last
+            last = self._closed(pa.Table.from_batches([batch]), line)
+            line += len(batch)
+            self.broken.sort(key=lambda each: each.line)
+        if last is not None and len(last):
+            # A quote that is open at the end of the file holds its line break.
+            end = [column[-1].as_py() for column in last.columns]
+            if any(cell.endswith(("\n", "\r")) for cell in end):
+                self._add(line, "a quote that is not closed", self.delimiter.join(end))
+                last = last[:-1]
+            yield last
+
+    def _refuse(self, row: Any) -> str:
+        """Set a line aside that has too many or too few cells; blank lines are none."""
+        if row.text.strip():
+            self._add(row.number, f"{row.actual_columns} cells", row.text)
+        return "skip"
+
+    def _closed(self, table: pa.Table, line: int) -> pa.Table:
+        """Return the rows without those whose cells swallowed other rows."""
+        import pyarrow.compute as pc
+
+        if self.width == 1:
+            return table
+        kept = np.ones(len(table), dtype=np.bool_)
+        for column in table.columns:
+            several = np.asarray(pc.match_substring_regex(column, "[\r\n]"))
+            for row in np.flatnonzero(several).tolist():
+                # A quote that was never closed: what follows it looks like rows.
+                inside = column[row].as_py().splitlines()[1:]
+                swallowed = [text for text in inside if self._is_row(text)]
+                kept[row] &= not swallowed
+                for n, text in enumerate(
+                    [f"… {column[row].as_py()}", *swallowed] * bool(swallowed)
+                ):
+                    self._add(line + row + n + 1, "a quote that is not closed", text)
+        return table if kept.all() else table.filter(kept)
+
+    def _is_row(self, text: str) -> bool:
+        return text.count(self.delimiter) >= self.width - 1
+
+    def _add(self, line: int, what: str, text: str) -> None:
+        first = text.splitlines()[0] if text.splitlines() else text
+        text = first if len(first) <= LONGEST else first[: LONGEST - 3] + "..."
+        expected = f"{self.width} cells separated by {self.delimiter!r}"
+        self.broken.append(BrokenLine(line, f"{what}: {text}", expected))
 
 
 def header_names(found: Sequence[object], layout: FileFormat, origin: str) -> list[str]:
@@ -336,15 +413,14 @@ def _frame(table: pa.Table | None, header: Sequence[str]) -> pd.DataFrame:
     return frame.set_axis(list(header), axis=1)
 
 
-def _refuse_no_table(records: Records, good: int, origin: str) -> None:
+def _refuse_no_table(broken: Sequence[BrokenLine], good: int, path: Path) -> None:
     """Refuse a file most of whose lines are no rows under its header."""
-    broken = len(records.broken)
-    if broken and broken > MOST_BROKEN * (good + broken):
-        first = records.broken[0]
+    if len(broken) > MOST_BROKEN * (good + len(broken)):
+        first = broken[0]
         raise DataError(
-            f"{origin} is not a table: {broken} of {good + broken} lines have more cells than the "
-            f"header has columns, or fewer, the first one line {first.line} ({first.found}); "
-            f"expected {first.expected}. Are delimiter and header line right?"
+            f"{path} is not a table: {len(broken)} of {good + len(broken)} lines have more cells "
+            f"than the header has columns, or fewer, the first one line {first.line} "
+            f"({first.found}); expected {first.expected}. Are delimiter and header line right?"
         )
 
 
@@ -355,22 +431,17 @@ def table_content(frame: pd.DataFrame, path: Path, layout: FileFormat = PLAIN) -
         return bytes(frame.to_parquet(None))
     target = io.BytesIO()
     if suffix in WORKBOOKS:
+        _workbook_reader()
         sheet = layout.sheet or "Sheet1"
         frame.to_excel(target, sheet_name=sheet, startrow=layout.header - 1, index=False)
         return target.getvalue()
     layout = _of_suffix(layout, suffix)
     text = frame.to_csv(sep=layout.delimiter, index=False)
-    with opened(path) as stream:
-        blocks = decoded_lines(stream, layout.encoding)
-        above = list(itertools.islice(itertools.chain.from_iterable(blocks), layout.header - 1))
+    above = text_lines(path, layout.encoding, layout.header - 1)
     return _packed("".join(f"{line}\n" for line in above) + text, path, layout)
 
 
 def _packed(text: str, path: Path, layout: FileFormat) -> bytes:
-    import bz2
-    import gzip
-    import lzma
-
     content = text.encode(layout.encoding)
     if path.suffix.lower() == ".zip":
         target = io.BytesIO()
@@ -402,3 +473,74 @@ def _parquet_pieces(path: Path, rows: int | None) -> Iterator[RawTable]:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path} is not a parquet file that can be read: {error}") from error
+
+
+def sheet_names(path: Path) -> list[str]:
+    """Return the names of a workbook's sheets."""
+    return list(_sheets(path, None, 1))
+
+
+def sheet_rows(path: Path, sheet: str | None, most: int | None = None) -> list[list[Any]]:
+    """Return the cells of a sheet row by row, those behind the last value left out."""
+    names = sheet_names(path)
+    if sheet is None and len(names) > 1:
+        raise DataError(
+            f"{path} has {len(names)} sheets, {shown(map(repr, names))}; say which one in the "
+            f"schema, as in `file: {{sheet: {names[0]}}}`"
+        )
+    if sheet is not None and sheet not in names:
+        raise DataError(f"{path} has no sheet {sheet!r}; {nearest(sheet, names)}")
+    chosen = names[0] if sheet is None else sheet
+    cells = _sheets(path, chosen, most)[chosen].to_numpy(dtype=object).tolist()
+    rows = [[None if cell == "" else cell for cell in row] for row in cells]
+    for row in rows:
+        while row and (row[-1] is None or (isinstance(row[-1], str) and not row[-1].strip())):
+            row.pop()
+    return rows
+
+
+def _sheets(path: Path, sheet: str | None, most: int | None) -> dict[str, pd.DataFrame]:
+    """Return one sheet or all of them by name, every cell as the workbook holds it."""
+    _workbook_reader()
+    chosen = None if sheet is None else [sheet]
+    try:
+        found: dict[str, pd.DataFrame] = pd.read_excel(
+            path, sheet_name=chosen, header=None, dtype=object, na_filter=False, nrows=most
+        )
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise DataError(f"{path} is not a workbook that can be read: {error}") from error
+    return found
+
+
+def _workbook_reader() -> None:
+    """Refuse a workbook where the package that reads them is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("openpyxl") is None:
+        raise DataError(
+            f"workbooks are read by openpyxl, which is not installed: pip install {EXCEL}, or save "
+            "the sheet as CSV"
+        )
+
+
+def _read_sheet(path: Path, layout: FileFormat) -> RawTable:
+    """Read a sheet under its header; rows longer than the header are set aside."""
+    rows = sheet_rows(path, layout.sheet)
+    if len(rows) < layout.header:
+        raise DataError(f"{path} is empty; expected a header and rows")
+    header = header_names(rows[layout.header - 1], layout, str(path))
+    kept: list[list[Any]] = []
+    broken = []
+    expected = f"{len(header)} cells"
+    for number, row in enumerate(rows[layout.header :], start=layout.header + 1):
+        if len(row) > len(header):
+            broken.append(BrokenLine(number, f"{len(row)} cells: {shown(row, cap=3)}", expected))
+        elif row:
+            kept.append(row + [None] * (len(header) - len(row)))
+    columns = zip(*kept, strict=True) if kept else [()] * len(header)
+    # A column has one type where its cells have one, else they stay as they are.
+    table = {
+        name: pd.Series(list(cells), dtype=object).infer_objects()
+        for name, cells in zip(header, columns, strict=True)
+    }
+    return RawTable(pd.DataFrame(table), tuple(broken))

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from countermove._types import Index
-from countermove.data._text_files import BrokenLine
 from countermove.data.checks import NUMBERING, TableProblem
+from countermove.data.files import BrokenLine
 from countermove.data.parsing import CONTROL
 from countermove.data.schema import ROW_ID
 from countermove.errors import DataError, shown

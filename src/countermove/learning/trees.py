@@ -6,8 +6,7 @@ people reach the largest value they can afford, whatever the trees are that neve
 .. math:: \min_T \sum_i \ell\bigl(y_i, T(u^*(x_i), x_{i,fixed})\bigr), \qquad
           u^*(x) = \max\{w\cdot x' : c(x, x') < 2\}
 
-There is no loop, and the response is exact. Boosting ``"responded"`` instead follows the gradient
-of the loss in function space, with people where they best stand under the trees so far.
+There is no loop, and the response is exact.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from scipy.special import expit
 
 from countermove._types import Floats, Index, Mask
-from countermove.errors import ParameterError, UnknownNameError, nearest
+from countermove.errors import ParameterError
 from countermove.learning._populations import JudgedMembers
 from countermove.learning._recipe import FittedRule, TrainingRecipe
 from countermove.learning.chosen_costs import FlexibleCost, UnknownCost
@@ -31,14 +29,10 @@ from countermove.learning.intercept import Kinds, best_cut, best_shift, shift_in
 from countermove.learning.selection import choose, enough_to_compare, row_hashes
 from countermove.learning.simple_rules import Rules, linear_score, logistic_regression, simple_rules
 from countermove.learning.whole_steps import WholeStepResponse
-from countermove.people.feasible import feasible_actions
 from countermove.response import BestResponse, NoResponse, Response
-from countermove.response.base import GAIN
 from countermove.response.response_set import discretised
-from countermove.response.trees import highest_score
 from countermove.scores import Score
 from countermove.scores.adopted import boosted_ensemble
-from countermove.scores.base import values
 from countermove.scores.covariance import RuleCovariance
 from countermove.scores.index_trees import IndexTreesScore
 from countermove.scores.trees import TreeScore
@@ -46,35 +40,26 @@ from countermove.training import History, TrainingRows
 from countermove.training._labels import is_weighted, mean_over
 from countermove.training.history import EpochRecord
 
-BOOSTING = ("index", "responded")
 JUDGED = 4_000
 """Rows, the first by their hashes, on which thresholds are settled: to 1 % of the people."""
-RESPONDING = 1_500
-"""People who respond to every few trees of the boosting at responded places."""
-PER_ROUND = 6
-"""Trees between two responses of those people."""
 PARTS = 3
 """Threshold rows are scored by trees fitted to the other parts."""
-STEEPEST = 4.0
-"""The logistic loss bends by at most a quarter: the inverse is the step that cannot overshoot."""
 
 
 @dataclass(frozen=True)
 class TreeTraining:
     """How trees are boosted for people who respond: ``StrategicClassifier(score=...)``.
 
+    They read the largest index of the movable columns that people can afford, and everything
+    immutable.
+
     Parameters
     ----------
-    boosting
-        ``"index"``: on the largest index of the movable columns that people can afford, and on
-        everything immutable. ``"responded"``: on all columns, where people stand after their
-        response to the trees so far.
     n_trees, leaves, learning_rate, min_leaf
         Of scikit-learn's histogram gradient boosting: trees, leaves of each, the share of a tree
         that is added, and rows per leaf at least.
     """
 
-    boosting: str = "index"
     n_trees: int = 60
     leaves: int = 8
     learning_rate: float = 0.1
@@ -82,9 +67,6 @@ class TreeTraining:
     kind: ClassVar[str] = "strategic_trees"
 
     def __post_init__(self) -> None:
-        if self.boosting not in BOOSTING:
-            hint = nearest(str(self.boosting), BOOSTING)
-            raise UnknownNameError(f"no boosting is called {self.boosting!r}: {hint}")
         if min(self.n_trees, self.leaves - 1, self.min_leaf) < 1 or self.learning_rate <= 0.0:
             raise ParameterError(
                 "boosting needs at least one tree, two leaves, one row per leaf and a positive "
@@ -107,13 +89,6 @@ class TreeTraining:
         if is_weighted(y):
             share = np.abs(y) if share is None else share * np.abs(y)
         return made.fit(X, y > 0, share)
-
-    def added(self, X: Floats, target: Floats, monotone: Floats, share: Floats | None) -> Any:
-        """Return a few trees more, of least squares."""
-        from sklearn.ensemble import HistGradientBoostingRegressor
-
-        settings = self._settings(monotone)
-        return HistGradientBoostingRegressor(**settings, max_iter=PER_ROUND).fit(X, target, share)
 
     def _settings(self, monotone: Floats | None) -> dict[str, Any]:
         return {
@@ -238,12 +213,11 @@ class TreeRecipe(TrainingRecipe):
                 "no column can move, so nobody responds and there is nothing strategic to train: "
                 "fit trees as usual and adopt them (countermove.adopt), or allow a column to move"
             )
-        if moving.all() and self.trees.boosting == "index":
+        if moving.all():
             raise ParameterError(
                 "every column can move, so trees of the index have no other column to read and "
                 "the rule is a threshold on the index: that is the linear rule. Train it with "
-                "score=None, list what people cannot change as immutable, or boost at responded "
-                "places: TreeTraining(boosting='responded')"
+                "score=None, or list what people cannot change as immutable"
             )
         for kind in self._moves:
             shape = kind.cost.canonical(n_features)
@@ -306,10 +280,6 @@ class TreeRecipe(TrainingRecipe):
     def _shares(self) -> tuple[float, ...]:
         return (1.0,) if self.judged_by.weights is None else self.judged_by.weights
 
-    def _trained(self, X: Floats, y: Floats) -> BoostedRule:
-        build = self._of_index if self.trees.boosting == "index" else self._responded
-        return build(X, y)
-
     def _blind(self, X: Floats, y: Floats) -> BoostedRule:
         """Return trees of people who stay, with the best threshold for those who do not."""
         thresholds = [np.empty(len(y)) for _ in self.judged_by.members]
@@ -324,7 +294,7 @@ class TreeRecipe(TrainingRecipe):
         whole = _tree_score([self.trees.fitted(X, y)], X)
         return BoostedRule.at_best_cut(whole, kinds, y[judged])
 
-    def _of_index(self, X: Floats, y: Floats) -> BoostedRule:
+    def _trained(self, X: Floats, y: Floats) -> BoostedRule:
         """Return trees of the largest index that people can afford and of what stays."""
         moving = self._movable(X.shape[1])
         weight = np.where(moving, logistic_regression(X, y).weight.detach().numpy(), 0.0)
@@ -356,62 +326,6 @@ class TreeRecipe(TrainingRecipe):
         """Return what each person counts as each kind, kinds stacked; None where there is one."""
         shares = self.judged_by.weights
         return None if shares is None else np.repeat(shares, n)
-
-    def _responded(self, X: Floats, y: Floats) -> BoostedRule:
-        """Return trees boosted where people best stand under the trees before."""
-        moving = self._movable(X.shape[1])
-        slope = logistic_regression(X, y).weight.detach().numpy()
-        rising = np.where(moving, np.sign(slope), 0.0)
-        chosen = _first(X, y, RESPONDING)
-        learn, held = next(_parts(X, y, chosen))
-        learn = np.intersect1d(learn, chosen)
-        models: list[Any] = []
-        best: BoostedRule | None = None
-        for _ in range(max(self.trees.n_trees // PER_ROUND, 1)):
-            models.append(self._next_trees(models, X, y, learn, rising))
-            score = _tree_score(models, X)
-            kinds = [
-                (share, -_best_places(score, kind, X[held])[1])
-                for share, kind in zip(
-                    self._shares(), self.judged_by.of_rows(held).members, strict=True
-                )
-            ]
-            found = BoostedRule.at_best_cut(score, kinds, y[held])
-            if best is None or found.accuracy > best.accuracy:
-                best = found
-        assert best is not None
-        return best
-
-    def _next_trees(
-        self, models: Sequence[Any], X: Floats, y: Floats, who: Index, rising: Floats
-    ) -> Any:
-        """Return the next few trees: down the gradient of the loss, at responded places."""
-        score = _tree_score(models, X) if models else None
-        places, targets = [], []
-        for kind in self.judged_by.of_rows(who).members:
-            place, odds = _best_places(score, kind, X[who])
-            places.append(place)
-            targets.append(STEEPEST * ((y[who] > 0) - expit(odds)))
-        stacked = np.concatenate(places), np.concatenate(targets)
-        share = self._share(len(who))
-        if is_weighted(y):
-            times = np.tile(np.abs(y[who]), len(places))
-            share = times if share is None else share * times
-        return self.trees.added(*stacked, rising, share)
-
-
-def _best_places(score: TreeScore | None, kind: Response, X: Floats) -> tuple[Floats, Floats]:
-    """Return where people's score is the highest they can afford, and that score."""
-    if score is None:
-        return X, np.zeros(len(X))
-    if isinstance(kind, NoResponse):
-        return X, values(score, X)
-    assert isinstance(kind, BestResponse)
-    prices = kind.prices(torch.from_numpy(X))
-    gains = np.full(len(X), GAIN) if prices is None else GAIN / prices.numpy()
-    affordable = np.nextafter(gains, 0.0)
-    found = highest_score(score, X, feasible_actions(kind.actions, X), kind.cost, affordable)
-    return X + np.nan_to_num(found.action), found.score
 
 
 def _tree_score(models: Sequence[Any], X: Floats) -> TreeScore:

@@ -167,7 +167,6 @@ class TreesScoreParameters(Parameters):
 
     describes: ClassVar = "countermove.learning.trees:TreeTraining"
     kind: Literal["trees"]
-    boosting: Literal["index", "responded"] = "index"
     n_trees: Count = 60
     leaves: Annotated[int, Field(ge=2)] = 8
     learning_rate: Positive = 0.1

@@ -139,7 +139,7 @@ class RecourseParameters(Parameters):
     max_features: Count | None = None
     max_steps: Count | None = None
     cost_share: Probability | None = 0.9
-    language: str = "en"
+    phrase_file: str | None = None
     options: Count = 1
     causal_tolerance: NotNegative = 0.05
     digits: Count | None = 2

@@ -38,7 +38,7 @@ def read_model(
     from countermove.scores.adopted import adopt_file
     from countermove.transfer.comparison import check_answered
 
-    read = (audit.favourable, audit.columns, audit.trusted, audit.threshold)
+    read = (audit.favourable, audit.columns, audit.threshold)
     model = adopt_file(audit.file(), train, schema, standardiser, seed, *read)
     check_answered(model.score, people)
     return model, model

@@ -51,8 +51,6 @@ class _FurtherMoves:
         path = next((path for path in self.schema.paths if name in path.columns), None)
         if path is not None:
             return kept & self._time_keeps(path, way)
-        if any(name in derived.columns for derived in self.schema.derived):
-            return np.zeros(self.n, bool)
         for relation in self.schema.relations:
             if kept.any() and name in relation.columns:
                 kept &= self._relation_keeps(relation.rule, way, before)
@@ -60,7 +58,7 @@ class _FurtherMoves:
 
     def _time_keeps(self, path: HistoryPath, way: Way) -> bool:
         # A window that clean steps enter only falls, in all its summaries, as time goes on.
-        falls = bool(path.window) and path.enters == 0.0 and path.at_least == 0.0
+        falls = path.enters == 0.0 and path.at_least == 0.0
         return falls and way[1] < 0.0 and all(self.weight[name] <= 0.0 for name in path.columns)
 
     def _relation_keeps(

@@ -12,7 +12,7 @@ from countermove.data.missing import FillColumns, fill_columns
 from countermove.data.schema import MISSING, Feature, Schema
 from countermove.data.standardise import Standardiser
 from countermove.recourse._steps import display_name
-from countermove.recourse.language import Phrases
+from countermove.recourse.phrases import Phrases
 from countermove.recourse.problem import ApprovalThreshold
 from countermove.recourse.words import CHANGE
 from countermove.scores.base import score_of, values

@@ -11,8 +11,8 @@ from countermove._types import Floats, Mask
 from countermove.data.missing import FillColumns, fill_columns
 from countermove.data.relations import HistoryPath, PathStates
 from countermove.data.schema import Feature, ModelFeature, Schema
-from countermove.data.wording import VALUE, text_in
-from countermove.recourse.language import (
+from countermove.data.wording import VALUE
+from countermove.recourse.phrases import (
     WHOLE,
     Phrases,
     chosen,
@@ -54,7 +54,7 @@ class AdvisedChanges:
 
 def display_name(feature: Feature, phrases: Phrases) -> str:
     """Return what a feature is called for people; empty where the schema has no name."""
-    return "" if feature.wording is None else feature.wording.name_in(phrases.language)
+    return "" if feature.wording is None else feature.wording.name
 
 
 def step_phrases(moves: AdvisedChanges, phrases: Phrases) -> pa.Array:
@@ -95,7 +95,7 @@ def _time(
     if not sure:
         spans = [phrases["at_most"].replace(VALUE, span) for span in spans]
     called = ", ".join(display_name(moves.schema.feature(n), phrases) or n for n in path.columns)
-    verb = text_in(path.verb, phrases.language) or phrases["wait"].replace("{name}", called)
+    verb = path.verb or phrases["wait"].replace("{name}", called)
     return [spread(filled(verb, {"value": chosen(spans, steps[who])}), who)]
 
 
@@ -178,8 +178,7 @@ def _amount(moves: AdvisedChanges, j: int, sign: float, who: Mask, phrases: Phra
 def _verb(feature: Feature, sign: float, phrases: Phrases) -> str:
     if feature.wording is None:
         return ""
-    verbs = feature.wording.raising if sign > 0.0 else feature.wording.lowering
-    return text_in(verbs, phrases.language)
+    return feature.wording.raising if sign > 0.0 else feature.wording.lowering
 
 
 def _without_bound(verb: str, phrases: Phrases) -> str:
@@ -250,7 +249,7 @@ def horizons(text: pa.Array, concerned: Mask, schema: Schema, phrases: Phrases) 
     about: dict[str, Mask] = {}
     for j, column in enumerate(schema.model_features()):
         wording = schema.feature(column.source).wording
-        said = "" if wording is None else text_in(wording.horizon, phrases.language)
+        said = "" if wording is None else wording.horizon
         if said:
             none = np.zeros(len(concerned), bool)
             about[said] = about.get(said, none) | concerned[:, j]

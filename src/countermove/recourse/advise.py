@@ -25,10 +25,10 @@ from countermove.recourse.audit_shares import (
     without_intervals,
 )
 from countermove.recourse.calibrate import clusters_facts
-from countermove.recourse.language import DEFAULT, Phrases, phrases_of
 from countermove.recourse.lasting import refits_of_model
 from countermove.recourse.pare import PromiseTerms, cost_certificate, cost_promise
 from countermove.recourse.pare.inputs import check_level
+from countermove.recourse.phrases import Phrases, phrases_of
 from countermove.recourse.problem import ApprovalThreshold, probability_slope
 from countermove.recourse.reasons import (
     ApprovedPeople,
@@ -61,8 +61,8 @@ class AdviceTerms:
 
     Parameters
     ----------
-    language
-        ``en``, ``de`` or the path of a template file.
+    phrase_file
+        The path of a file of phrases; None: those that come with the package.
     options
         Ways to look for; up to two beside the first are given in words.
     causal_tolerance
@@ -75,7 +75,7 @@ class AdviceTerms:
         advice ends on the threshold. Models without covariance and refits advise without.
     """
 
-    language: str = DEFAULT
+    phrase_file: str | None = None
     options: int = 1
     causal_tolerance: float = 0.05
     digits: int | None = None
@@ -86,17 +86,17 @@ class AdviceTerms:
             raise ParameterError(f"options is a whole number of at least 1, got {self.options!r}")
         if self.confidence is not None:
             check_level(self.confidence, "confidence")
-        phrases_of(self.language)
+        phrases_of(self.phrase_file)
 
     @property
     def phrases(self) -> Phrases:
-        """The pieces of sentences in the language."""
-        return phrases_of(self.language)
+        """The pieces of sentences."""
+        return phrases_of(self.phrase_file)
 
     def fingerprint(self, schema: Schema) -> dict[str, Any]:
-        """Return what words depend on: these terms, the template, and the schema's own words."""
+        """Return what words depend on: these terms, the phrases, and the schema's own words."""
         words = {key: schema.to_mapping().get(key) for key in ("features", "path")}
-        return asdict(self) | {"template": self.phrases.digest, "schema": words}
+        return asdict(self) | {"phrases": self.phrases.digest, "schema": words}
 
 
 def with_approved(model: PublishedModel, train: pd.DataFrame, schema: Schema) -> PublishedModel:
@@ -256,7 +256,7 @@ def decide_and_advise(
         model.standardiser,
         people.ids,
         model=bare,
-        language=said.language,
+        phrase_file=said.phrase_file,
         paths=() if allowed.possible is None else allowed.possible.path_states(people.X),
         named=None if reasons is None else reasons.named(people.X.shape[1]),
     )

@@ -21,7 +21,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, NotEnoughRowsError, ParameterError
 from countermove.people import ActionSet
 from countermove.recourse._steps import display_name, present_values
-from countermove.recourse.language import Phrases, chosen, filled, listed, spread
+from countermove.recourse.phrases import Phrases, chosen, filled, listed, spread
 from countermove.recourse.problem import ApprovalThreshold, checked_people, probability_slope
 from countermove.recourse.recommend import PROVEN_NONE, Advice
 from countermove.scores import Score
@@ -256,7 +256,7 @@ WHYS = (
     "reason", "cannot_change", "cannot_rise", "cannot_fall", "not_enough", "others_cheaper",
     "not_needed",
 )  # fmt: skip
-"""Keys of the template: plain for what the advice changes, else why it does not."""
+"""Keys of the phrases: plain for what the advice changes, else why it does not."""
 
 
 def reason_array(

@@ -21,8 +21,7 @@ from countermove.data.standardise import Standardiser
 from countermove.errors import DataError
 from countermove.recourse._further import further_keeps
 from countermove.recourse._steps import AdvisedChanges, horizons, step_phrases
-from countermove.recourse.language import (
-    DEFAULT,
+from countermove.recourse.phrases import (
     Phrases,
     capitalised,
     joined,
@@ -48,17 +47,17 @@ if TYPE_CHECKING:
 NOTHING = 1e-9
 """A change below this, in standardised units, is rounding."""
 PLAIN = {NOT_NEEDED: "approved", PROVEN_NONE: "proven_none", NOT_FOUND: "not_found"}
-"""Sentences of the template for those without an action."""
+"""Sentences for those without an action."""
 
 
 @dataclass(frozen=True)
 class Telling:
-    """What sentences are made of beside the advice: the columns, their units, rule and language."""
+    """What sentences are made of beside the advice: the columns, their units, rule and phrases."""
 
     schema: Schema
     standardiser: Standardiser
     model: Any = None
-    language: str = DEFAULT
+    phrase_file: str | None = None
     paths: Sequence[PathStates] = ()
 
     def array(self, advice: Advice, X: Floats, named: Mask | None = None) -> pa.Array:
@@ -67,7 +66,7 @@ class Telling:
         # those without an action.
         import pyarrow as pa
 
-        phrases = phrases_of(self.language)
+        phrases = phrases_of(self.phrase_file)
         beyond = advice.status == BEYOND_REACH
         found = beyond | (advice.status == FOUND)
         moves = self.moves(advice, X, found)
@@ -160,7 +159,7 @@ def sentences(
     standardiser: Standardiser,
     *,
     model: Any = None,
-    language: str = DEFAULT,
+    phrase_file: str | None = None,
     paths: Sequence[PathStates] = (),
 ) -> list[str]:
     """Return one sentence per person, in original units.
@@ -178,14 +177,14 @@ def sentences(
     model
         The rule the advice is for: amounts then read "at least" or "at most" where going
         further is proven to keep approval, "exactly" where not. Without it neither is said.
-    language
-        ``en``, ``de`` or the path of a template file.
+    phrase_file
+        The path of a file of phrases; None: those that come with the package.
     paths
         Where these people's histories can lead, original units (`countermove.data.path_states`):
         a state of a path is then said as the time until it.
     """
     words: list[str] = (
-        Telling(schema, standardiser, model, language, paths).array(advice, X).to_pylist()
+        Telling(schema, standardiser, model, phrase_file, paths).array(advice, X).to_pylist()
     )
     return words
 
@@ -198,7 +197,7 @@ def advice_table(
     ids: Sequence[str] | NDArray[np.str_] | None = None,
     *,
     model: Any = None,
-    language: str = DEFAULT,
+    phrase_file: str | None = None,
     paths: Sequence[PathStates] = (),
     named: Mask | None = None,
 ) -> pd.DataFrame:
@@ -213,7 +212,7 @@ def advice_table(
 
     Parameters
     ----------
-    advice, X, schema, standardiser, model, language, paths
+    advice, X, schema, standardiser, model, phrase_file, paths
         As in `sentences`.
     ids
         Row ids, shape (n,); ``r0, r1, …`` by default.
@@ -231,7 +230,7 @@ def advice_table(
         if column.change == "immutable":
             continue
         changes[f"{CHANGE}{column.name}"] = _whole(action[:, j], column)
-    telling = Telling(schema, standardiser, model, language, paths)
+    telling = Telling(schema, standardiser, model, phrase_file, paths)
     others = {
         f"alternative_{k + 1}": pd.Series(
             telling.array(way, X).to_pandas().where(way.status == FOUND, None), dtype="str"

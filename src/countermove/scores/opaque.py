@@ -79,7 +79,7 @@ class OpaqueScore(Score):
         """Refuse: a function is not stored."""
         raise ParameterError(
             "a black box is code, and models are stored without any; store what the model is made "
-            "of (trees, linear rules and ONNX files can be adopted and saved)"
+            "of (trees and linear rules can be adopted and saved)"
         )
 
 
@@ -115,6 +115,4 @@ class ModuleScore(Score):
 
     def describe(self) -> dict[str, Any]:
         """Refuse: a module is code."""
-        raise ParameterError(
-            "a torch module is code, and models are stored without any; export it to ONNX"
-        )
+        raise ParameterError("a torch module is code, and models are stored without any")

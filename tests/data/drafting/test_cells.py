@@ -12,11 +12,10 @@ import yaml
 from tests.data.test_files import workbook
 
 from countermove.data.cleaning import clean
-from countermove.data.drafting import draft_file, draft_schema
-from countermove.data.drafting._guesses import guess_column
-from countermove.data.drafting._layout import find_layout
-from countermove.data.drafting._readings import guess_dates, guess_numbers, sentinel_reasons
+from countermove.data.doubts import suspected_codes
+from countermove.data.drafting import draft_file, draft_schema, find_layout
 from countermove.data.files import FileFormat, read_table
+from countermove.data.guesses import guess_column, guess_dates, number_ways
 
 N = 60
 
@@ -33,12 +32,11 @@ def entry(*cells: str) -> dict[str, Any]:
          {"decimal": ",", "thousands": ".", "units": ["€", "EUR"]}),
         (["CHF 12'345.60", "CHF 1.20", "3.5"], "CHF", {"thousands": "'", "units": ["CHF"]}),
         (["1 234,5", "2\u00a0345\u202f678", "12"], None, {"decimal": ",", "thousands": " "}),
-        (["28.2%", "3.5%", "1 %"], "%", {"units": ["%"], "bare": False}),
-        (["(1,234.5)", "12.1", "3.0"], None, {"thousands": ",", "negative": "parentheses"}),
-        (["12.5-", "13.0", "1.1-"], None, {"negative": "trailing"}),
+        (["28.2%", "3.5%", "1 %"], "%", {"units": ["%"]}),
+        (["(1,234.5)", "12.1", "3.0"], None, {"thousands": ","}),
         (["12 months", "1 month", "6 months"], "months", {"units": ["months", "month"]}),
         (["12 months", "1 year", "7 months"], "months",
-         {"units": {"months": 1, "year": 12}, "bare": False}),
+         {"units": {"months": 1, "year": 12}}),
         (["1.5", "2.5", "3.5"], None, None),
         (["0.123", "1.234", "12.345"], None, None),
     ],
@@ -76,7 +74,7 @@ def test_marks_that_can_be_read_both_ways_are_asked_about(
      ["north", "south", "east"], ["03.10.2010", "4.5.1999", "1.1.2000"]],
 )  # fmt: skip
 def test_codes_and_bands_are_no_numbers(cells: list[str]) -> None:
-    assert guess_numbers(pd.Series(cells * 5)) is None
+    assert number_ways(pd.Series(cells * 5))[0] == ()
 
 
 def test_two_currencies_in_one_column_are_not_added_up() -> None:
@@ -94,18 +92,17 @@ def test_two_currencies_in_one_column_are_not_added_up() -> None:
         ("%Y-%m-%d", "iso", ""),
         ("%Y-%m-%dT%H:%M:%S", "iso", ""),
         ("%d %b %Y", "%d %b %Y", ""),
-        ("%B %d, %Y", "%b %d, %Y", ""),
-        ("%b %d, %Y %I:%M %p", "%b %d, %Y %I:%M %p", ""),
+        ("%B %d, %Y", "%B %d, %Y", ""),
     ],
 )
 def test_a_date_format_is_decided_on_the_whole_column(written: str, form: str, said: str) -> None:
     days = pd.Series(pd.date_range("1999-01-03", periods=N, freq="9D"))
     found = guess_dates(days.dt.strftime(written))
     assert found is not None
-    assert [way.formats for way in found.ways] == [(form,)]
+    assert [way.formats for way in found.dates] == [(form,)]
     assert said in "; ".join(found.reasons)
     pd.testing.assert_series_equal(
-        found.ways[0].dates(days.dt.strftime(written))[0].dt.normalize(),
+        found.dates[0].dates(days.dt.strftime(written))[0].dt.normalize(),
         days.dt.as_unit("us"),
         check_names=False,
     )
@@ -114,29 +111,35 @@ def test_a_date_format_is_decided_on_the_whole_column(written: str, form: str, s
 def test_days_and_months_that_may_be_swapped_are_asked_about() -> None:
     found = guess_dates(pd.Series(["01/02/2024", "03/04/2024", "12/12/2023"]))
     assert found is not None
-    assert {way.formats for way in found.ways} == {("%d/%m/%Y",), ("%m/%d/%Y",)}
+    assert {way.formats for way in found.dates} == {("%d/%m/%Y",), ("%m/%d/%Y",)}
 
 
 def test_one_day_that_leaves_no_doubt_decides_for_the_column() -> None:
     cells = pd.Series(["01/02/2024", "03/04/2024"] * 50 + ["13/04/2024"])
     found = guess_dates(cells)
     assert found is not None
-    assert [way.formats for way in found.ways] == [("%d/%m/%Y",)]
-    assert found.ways[0].dates(cells)[0][0] == pd.Timestamp("2024-02-01")
+    assert [way.formats for way in found.dates] == [("%d/%m/%Y",)]
+    assert found.dates[0].dates(cells)[0][0] == pd.Timestamp("2024-02-01")
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "codes"),
     [
-        ([*range(1, 50), -9, -9], "-9 in 2 row(s)"),
-        ([*range(18, 90), 999, 999, 999], "999 in 3 row(s)"),
-        ([*range(900, 1100)], ""),
-        ([-9, -8, -7, -20, -30], ""),
+        ([*range(1, 50), -9, -9], {-9.0: 2}),
+        ([*range(18, 90), 999, 999, 999], {999.0: 3}),
+        ([*range(18, 90), 99], {}),
+        ([*range(900, 1100)], {}),
+        ([-9, -8, -7, -20, -30], {}),
     ],
 )
-def test_numbers_that_stand_for_no_value_are_pointed_out(values: list[int], said: str) -> None:
-    assert said in "; ".join(sentinel_reasons(np.array(values, dtype=float)))
-    assert bool(said) == bool(sentinel_reasons(np.array(values, dtype=float)))
+def test_numbers_that_stand_for_no_value_are_pointed_out(
+    values: list[int], codes: dict[float, int]
+) -> None:
+    assert suspected_codes(np.array(values, dtype=float)) == codes
+    said = "; ".join(guess_column(pd.Series(values)).reasons)
+    for code, rows in codes.items():
+        assert f"{code:g} in {rows} row(s): no value?" in said
+    assert bool(codes) == ("no value?" in said)
 
 
 def test_dates_that_stand_for_no_value_are_pointed_out() -> None:
@@ -165,9 +168,7 @@ def test_rare_levels_are_pooled_and_long_tails_are_free_text() -> None:
     town = ["a"] * 300 + ["b"] * 200 + [f"t{n}" for n in range(40)]
     guess = guess_column(pd.Series(town))
     assert guess.entry["categories"] == ["a", "b", "other"]
-    assert guess.entry["read"] == {
-        "fold": True, "rare": 0.01, "pooled": "other", "unseen": "pooled"
-    }  # fmt: skip
+    assert guess.entry["read"] == {"fold": True, "pooled": "other"}
     assert "40 rare levels" in guess.reasons[0]
     tail = guess_column(pd.Series(["a"] * 30 + [f"t{n % 60}" for n in range(150)]))
     assert tail.entry == {}
@@ -240,9 +241,9 @@ def test_a_layout_is_found(tmp_path: Path, content: str, layout: FileFormat) -> 
     assert find_layout(path).layout == layout
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "cp1251", "utf-16", "utf-16-le", "utf-8-sig"])
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig"])
 def test_an_encoding_is_found_and_asked_about(tmp_path: Path, encoding: str) -> None:
-    words = ["Привет", "мир", "город"] if encoding == "cp1251" else ["Müller", "Köln", "Gießen"]
+    words = ["Müller", "Köln", "Gießen"]
     text = "name,town\n" + "".join(f"{w},{v}\n" for w in words for v in words)
     path = tmp_path / "x.csv"
     path.write_bytes(text.encode(encoding))

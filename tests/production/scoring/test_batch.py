@@ -28,6 +28,7 @@ from countermove.production.scoring.records import BatchFolder, BatchStart
 from countermove.production.scoring.task import certificate_id
 from countermove.recourse.advise import AdviceTerms, decide_and_advise
 from countermove.recourse.pare import PromiseTerms
+from countermove.recourse.phrases import FILE
 from countermove.response import BestResponse
 
 from ..tiny_champion import CERTIFICATE, PEOPLE, SCHEMA, Office, model, people, promote
@@ -90,15 +91,18 @@ class TestWhatPeopleAreTold:
         ).table
         pd.testing.assert_frame_equal(told[list(whole.columns)], whole, check_dtype=False)
 
-    def test_they_are_told_why_and_in_the_language_asked_for(self, office):
-        """A champion knows whom it approved and gives reasons; words come from the template."""
+    def test_they_are_told_why_and_in_the_phrases_asked_for(self, office, tmp_path):
+        """A champion knows whom it approved and gives reasons, in phrases of the file."""
         promote(office.registry)
         write(office)
-        told = office.score("b1", said=AdviceTerms(language="de")).people().read()
+        own = tmp_path / "phrases.yml"
+        text = FILE.read_text("utf-8").replace("Main reasons:", "Above all:")
+        own.write_text(text.replace("nothing to do", "well done"), "utf-8")
+        told = office.score("b1", said=AdviceTerms(str(own))).people().read()
         refused = told["decision"] == -1
-        assert told.loc[refused, "reasons"].str.startswith("Hauptgründe: ").all()
+        assert told.loc[refused, "reasons"].str.startswith("Above all: ").all()
         assert told.loc[~refused, "reasons"].isna().all()
-        assert told.loc[~refused, "words"].eq("Bewilligt: Es ist nichts zu tun.").all()
+        assert told.loc[~refused, "words"].eq("Approved: well done.").all()
         assert told.loc[refused, "reason_codes"].map(len).between(1, 4).all()
         names = set(SCHEMA.feature_names) | {f.name for f in SCHEMA.features}
         assert {code for codes in told["reason_codes"] for code in codes} <= names

@@ -38,8 +38,7 @@ WORDS = Schema.from_mapping(
             "town": {
                 "kind": "onehot", "change": "immutable", "missing": "own level",
                 "categories": ["Bern", "Genf", "other"],
-                "read": {"fold": True, "spellings": {"Genf": ["Genève"]}, "unseen": "pooled",
-                         "pooled": "other"},
+                "read": {"fold": True, "spellings": {"Genf": ["Genève"]}, "pooled": "other"},
             },
             "school": {"kind": "ordered", "change": "up", "missing": "mode",
                        "categories": ["none", "school", "university"]},

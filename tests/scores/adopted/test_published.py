@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from skops import io
 
+from countermove import adopt, save
 from countermove.data.rows import feature_matrix, fit_standardiser
 from countermove.data.schema import LABEL, Schema
 from countermove.errors import ModelFileError
@@ -93,8 +93,8 @@ def test_a_linear_pipeline_in_words_says_the_same(tmp_path):
     fitted = make_pipeline(columns, LogisticRegression()).fit(frame, table[LABEL] > 0)
     # Fitted on the three columns alone: a model names what it reads.
     fitted.fit(frame[["income", "region", "loans"]], table[LABEL] > 0)
-    io.dump(fitted, tmp_path / "model.skops")
-    model, table, unit = read(tmp_path / "model.skops")
+    save(adopt(fitted, frame[["income", "region", "loans"]]), tmp_path / "model")
+    model, table, unit = read(tmp_path / "model")
     theirs = fitted.predict_proba(frame[["income", "region", "loans"]])[:, 1]
     np.testing.assert_allclose(chances(model, table, unit), theirs, rtol=0, atol=1e-6)
     assert model.about["adopted"]["read_as"] == "affine"

@@ -16,7 +16,6 @@ import pandas as pd
 from countermove._types import Floats
 from countermove.data.checks import TableProblem, cell_problem, missing_problems, raise_all
 from countermove.data.parsing import numbers
-from countermove.data.wording import Texts, texts_entry
 from countermove.errors import DataError, shown
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class HistoryPath:
     at_least: float | None = None
     step: str = "step"
     because: str = field(default="", compare=False)
-    verb: Texts = field(default=(), compare=False)
+    verb: str = field(default="", compare=False)
 
     @property
     def n_states(self) -> int:
@@ -103,7 +102,7 @@ class HistoryPath:
         if self.because:
             entry["because"] = self.because
         if self.verb:
-            entry["verb"] = texts_entry(self.verb)
+            entry["verb"] = self.verb
         entry |= {"window": list(self.window), "enters": self.enters}
         if self.at_least is not None:
             entry["at_least"] = self.at_least
@@ -115,7 +114,7 @@ class HistoryPath:
 
     def facts(self) -> dict[str, Any]:
         """Return what the path says of people, without the words for them."""
-        said = replace(self, because="", verb=())
+        said = replace(self, because="", verb="")
         return said.to_entry() | {"because": "", "name": self.name}
 
     def reachable(self, windows: Floats) -> Floats:

@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from countermove.data._text_files import BrokenLine
-from countermove.data.files import FileFormat, read_table, table_stem, table_suffix
+from countermove.data.files import BrokenLine, FileFormat, read_table, table_stem, table_suffix
 from countermove.data.sources import table_hash
 from countermove.data.storage import sha256_of
 from countermove.errors import BlockedError, DataError
@@ -149,8 +148,8 @@ def _cut_off(path: Path, broken: Sequence[BrokenLine]) -> bool:
     """Return whether a text's last line is broken and does not end."""
     if not broken or path.suffix.lower() not in (".csv", ".tsv"):
         return False
-    content = path.read_bytes()
-    return not content.endswith(b"\n") and broken[-1].line >= content.count(b"\n")
+    last = path.read_bytes().rpartition(b"\n")[2].decode(errors="replace").strip()
+    return bool(last) and last.startswith(broken[-1].found.partition(": ")[2].removesuffix("..."))
 
 
 def _marker(path: Path) -> tuple[ReadyMarker | None, str | None]:

@@ -20,10 +20,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from countermove._types import Floats
-from countermove.data._text_files import BrokenLine
 from countermove.data.checks import repeated_id_problems, rows_problem
 from countermove.data.cleaning import clean_rows, superfluous
-from countermove.data.files import PANDAS_INDEX
+from countermove.data.files import PANDAS_INDEX, BrokenLine
 from countermove.data.partitions import Partitions, group_sizes, write_part
 from countermove.data.quarantine import (
     COLUMN,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ def adopt(
     favourable: Any = None,
     columns: Any = None,
     output: str = "log_odds",
-    trusted: Sequence[str] = (),
 ) -> AdoptedModel:
     """Return a fitted model as a rule that people respond to.
 
@@ -44,8 +42,8 @@ def adopt(
     ----------
     model
         A fitted scikit-learn classifier or Pipeline, a LightGBM, XGBoost or CatBoost model, an
-        ONNX session, a torch module, a function from rows to probabilities, or the path of a file
-        that runs no code: LightGBM text, XGBoost JSON or UBJSON, CatBoost JSON, ONNX, skops.
+        onnxruntime session, a torch module, a function from rows to probabilities, or the path of
+        a file of LightGBM (text) or XGBoost (JSON).
     background
         Rows as the model reads them, in original units: their standard deviations are what a
         cost of 1 buys, and what is missing among them may be missing later.
@@ -55,8 +53,6 @@ def adopt(
         Names of the columns, where neither the model nor the background knows them.
     output
         What a torch module returns: ``log_odds`` or ``probability``.
-    trusted
-        Types of a skops file to trust beyond those skops trusts.
 
     Returns
     -------
@@ -65,7 +61,7 @@ def adopt(
         linear models, preprocessing folded in, are exact; others are searched (``exactness``).
     """
     if isinstance(model, str | Path):
-        body = of_file(Path(model), background, favourable, columns, trusted)
+        body = of_file(Path(model), background, favourable, columns)
     else:
         body = body_of(model, background, favourable, columns, output)
     rows = body.columns.encode(background)

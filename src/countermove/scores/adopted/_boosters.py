@@ -1,4 +1,4 @@
-"""LightGBM, XGBoost and CatBoost: fitted objects, and files read without their libraries."""
+"""LightGBM and XGBoost: fitted objects, and files read without their libraries."""
 
 from __future__ import annotations
 
@@ -23,15 +23,12 @@ def of_object(
     labels = Labels.of(getattr(model, "classes_", np.array([0, 1])), favourable)
     if module == "lightgbm":
         parsed, names, categories = lightgbm_trees(model, labels.place)
-    elif module == "xgboost":
+    else:
         from countermove.scores.adopted._xgboost import read_model
 
         booster = model.get_booster() if hasattr(model, "get_booster") else model
         said = json.loads(bytes(booster.save_raw("json")))
         parsed, names = read_model(said, _width(background))
-        parsed, categories = _turned(parsed, labels.place), []
-    else:
-        parsed, names = _catboost(model)
         parsed, categories = _turned(parsed, labels.place), []
     own = (
         None
@@ -45,8 +42,6 @@ def of_file(path: Path, background: Any, favourable: Any, columns: Any) -> Adopt
     """Return the body of a booster's file; None of a file that is none of theirs."""
     labels = Labels.of(np.array([0, 1]), favourable)
     content = path.read_bytes()
-    if content.startswith(b"CBM1"):
-        return _cbm(path, background, favourable, columns)
     try:
         found = _parsed_file(content, _width(background))
     except CountermoveError:
@@ -75,11 +70,12 @@ def _parsed_file(
         return *read_text(content.decode()), "LightGBM text file"
     if content[:1] != b"{":
         return None
-    said = _json(content)
-    if "oblivious_trees" in said or ("trees" in said and "features_info" in said):
-        from countermove.scores.adopted._catboost import read_model as read_catboost
-
-        return *read_catboost(said), [], "CatBoost JSON file"
+    said = json.loads(content)
+    if "features_info" in said:
+        raise ModelFileError(
+            "CatBoost's JSON is read by CatBoost itself: pass the fitted CatBoostClassifier to "
+            "adopt()"
+        )
     if "learner" in said:
         from countermove.scores.adopted._xgboost import read_model
 
@@ -105,15 +101,6 @@ def _turned(parsed: ParsedTrees, place: int) -> ParsedTrees:
     return parsed if place == 1 else parsed.turned()
 
 
-def _json(content: bytes) -> dict[str, Any]:
-    """Return what a file says in JSON, or in UBJSON, which begins alike."""
-    from countermove.scores.adopted._ubjson import read_ubjson
-
-    written = content[1:2] in b'"} \t\r\n'
-    said: dict[str, Any] = json.loads(content) if written else read_ubjson(content)
-    return said
-
-
 def _own(model: Any, place: int) -> Any:
     def probabilities(table: Any) -> Floats:
         if hasattr(model, "predict_proba"):
@@ -123,31 +110,6 @@ def _own(model: Any, place: int) -> Any:
         return one if place == 1 else 1.0 - one
 
     return probabilities
-
-
-def _catboost(model: Any) -> tuple[ParsedTrees, list[str]]:
-    """Write a CatBoost object to its JSON and read that."""
-    from tempfile import TemporaryDirectory
-
-    from countermove.scores.adopted._catboost import read_model
-
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "model.json"
-        model.save_model(str(path), format="json")
-        return read_model(json.loads(path.read_bytes()))
-
-
-def _cbm(path: Path, background: Any, favourable: Any, columns: Any) -> AdoptedBody:
-    try:
-        from catboost import CatBoostClassifier
-    except ImportError as error:
-        raise ModelFileError(
-            f"{path} is in CatBoost's binary format, which only CatBoost reads: install catboost, "
-            "or save the model with model.save_model(path, format='json')"
-        ) from error
-    model = CatBoostClassifier()
-    model.load_model(str(path))
-    return of_object("catboost", model, background, favourable, columns)
 
 
 def _body(

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from countermove.errors import MissingPartError, ModelFileError, shown
-from countermove.scores.adopted._readers import AdoptedBody, body_of
+from countermove.errors import ModelFileError
+from countermove.scores.adopted._readers import AdoptedBody
 
 PICKLES = (b"\x80", b"\x1f\x8b", b"x\x9c", b"x\x01", b"x\xda", b"BZh", b"\xfd7zXZ")
 """How a pickle begins, plain or compressed as joblib does."""
+INSTEAD = {
+    "CatBoost": "the fitted CatBoostClassifier",
+    "ONNX": "an onnxruntime.InferenceSession of it",
+    "skops": "the estimator that skops.io.load returns",
+    "XGBoost UBJSON": "the fitted XGBClassifier, or save it as JSON (save_model('model.json'))",
+}
+"""What is adopted in place of a file that its own library reads."""
 
 
-def of_file(
-    path: Path, background: Any, favourable: Any, columns: Any, trusted: Sequence[str]
-) -> AdoptedBody:
+def of_file(path: Path, background: Any, favourable: Any, columns: Any) -> AdoptedBody:
     """Return the body of a model file."""
     from countermove.scores.adopted import _boosters
 
@@ -26,37 +30,31 @@ def of_file(
     if path.suffix in (".pkl", ".pickle", ".joblib") or start.startswith(PICKLES):
         raise ModelFileError(
             f"{path} is a pickle: loading one runs whatever code is in it, so it is not opened. "
-            "Store the model in a format that is only data: skops.io.dump for scikit-learn, "
-            "save_model for LightGBM, XGBoost and CatBoost, ONNX for anything; or load it yourself "
-            "and adopt the object"
+            "Load it yourself, adopt the object, and save() trees and linear rules as data; or "
+            "store a booster by save_model (LightGBM text, XGBoost JSON)"
         )
-    if start.startswith(b"PK") or path.suffix == ".skops":
-        model = _skops(path, trusted)
-        return body_of(model, background, favourable, columns, "log_odds")
-    if path.suffix == ".onnx":
-        from countermove.scores.adopted._onnx import load_onnx, of_onnx
-
-        return of_onnx(load_onnx(path), background, favourable, columns)
+    library = _library_of(path, start)
+    if library is not None:
+        raise ModelFileError(
+            f"{path} is read by {library} itself: pass {INSTEAD[library]} to adopt(), and what it "
+            "returns to save() if a run is to read it"
+        )
     found = _boosters.of_file(path, background, favourable, columns)
     if found is None:
         raise ModelFileError(
-            f"{path} is no model file that is read: LightGBM text, XGBoost JSON or UBJSON, "
-            "CatBoost JSON or cbm, ONNX (.onnx) and skops are"
+            f"{path} is no model file that is read: LightGBM text and XGBoost JSON are; adopt "
+            "another model in Python, as the fitted object or by its predict_proba"
         )
     return found
 
 
-def _skops(path: Path, trusted: Sequence[str]) -> Any:
-    try:
-        from skops import io
-    except ImportError as error:
-        raise MissingPartError(
-            f"{path} is a skops file; install countermove[skops] to read it"
-        ) from error
-    strange = set(io.get_untrusted_types(file=str(path))) - set(trusted)
-    if strange:
-        raise ModelFileError(
-            f"{path} names types that skops does not trust: {shown(sorted(strange))}. Look at "
-            "them, and pass those you trust as adopt(..., trusted=[...])"
-        )
-    return io.load(str(path), trusted=list(trusted))
+def _library_of(path: Path, start: bytes) -> str | None:
+    """Return whose format a file is in, of those that are not read here."""
+    if start.startswith(b"CBM1") or path.suffix == ".cbm":
+        return "CatBoost"
+    if path.suffix == ".onnx":
+        return "ONNX"
+    if start.startswith(b"PK") or path.suffix == ".skops":
+        return "skops"
+    binary = start[:1] == b"{" and start[1:2] not in b'"} \t\r\n'
+    return "XGBoost UBJSON" if binary or path.suffix == ".ubj" else None

@@ -195,14 +195,12 @@ def plain(n: int) -> list[Feature]:
 def body_of(model: Any, background: Any, favourable: Any, columns: Any, output: str) -> AdoptedBody:
     """Return what is made of a model, by the first reader that knows it."""
     module = type(model).__module__.split(".")[0]
-    if module in ("lightgbm", "xgboost", "catboost"):
+    if module in ("lightgbm", "xgboost"):
         from countermove.scores.adopted import _boosters
 
         return _boosters.of_object(module, model, background, favourable, columns)
-    if module == "onnxruntime" or type(model).__name__ == "ModelProto":
-        from countermove.scores.adopted._onnx import of_onnx
-
-        return of_onnx(model, background, favourable, columns)
+    if module == "onnxruntime":
+        return _of_session(model, background, favourable, columns)
     if isinstance(model, torch.nn.Module):
         return _of_module(model, background, favourable, columns, output)
     if hasattr(model, "classes_"):
@@ -216,8 +214,8 @@ def body_of(model: Any, background: Any, favourable: Any, columns: Any, output: 
         return _of_function(model, background, favourable, columns)
     raise ParameterError(
         f"cannot adopt {type(model).__name__}: give a fitted scikit-learn classifier or Pipeline, "
-        "a LightGBM, XGBoost or CatBoost model, an ONNX session, a torch module, a function from "
-        "rows to probabilities, or the path of a model file"
+        "a LightGBM, XGBoost or CatBoost model, an onnxruntime session, a torch module, a "
+        "function from rows to probabilities, or the path of a model file"
     )
 
 
@@ -391,3 +389,21 @@ def _of_function(model: Any, background: Any, favourable: Any, columns: Any) -> 
 
     name = getattr(model, "__name__", type(model).__name__)
     return black_box(own, _guessed_columns(names, named, background), labels, name)
+
+
+def _of_session(session: Any, background: Any, favourable: Any, columns: Any) -> AdoptedBody:
+    """Return an ONNX graph, which computes in float32, as a black box."""
+    labels = Labels.of(np.array([0, 1]), favourable)
+    n = np.shape(background)[1] if columns is None else len(columns)
+    names, _ = names_of(None, background, columns, n)
+    given = session.get_inputs()[0].name
+
+    def own(table: Any) -> Floats:
+        found = session.run(None, {given: np.asarray(table, np.float32)})[-1]
+        if isinstance(found, list):  # a mapping from label to probability per row
+            found = [list(row.values()) for row in found]
+        both = np.asarray(found, np.float64).reshape(len(table), -1)
+        one: Floats = both[:, -1]
+        return one if labels.place == 1 else 1.0 - one
+
+    return black_box(own, TableColumns(names), labels, "ONNX graph")

@@ -1,4 +1,4 @@
-"""XGBoost's JSON and UBJSON, read without the library.
+"""XGBoost's JSON, read without the library.
 
 Values and thresholds are float32; ``value < threshold`` goes left.
 """

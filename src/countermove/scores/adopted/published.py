@@ -21,7 +21,6 @@ from countermove.scores.adopted._readers import linear_scores
 from countermove.scores.adopted._storage import load_adopted
 from countermove.scores.base import Score, values
 from countermove.scores.linear import LinearScore
-from countermove.scores.opaque import OpaqueScore
 from countermove.scores.storage import PublishedModel, schema_facts
 from countermove.scores.trees import TreeScore
 
@@ -55,7 +54,6 @@ def adopt_file(
     seed: int,
     favourable: Any = None,
     columns: Sequence[str] | None = None,
-    trusted: Sequence[str] = (),
     threshold: float = 0.5,
 ) -> PublishedModel:
     """Return the model of a file as a rule of the chain.
@@ -63,8 +61,7 @@ def adopt_file(
     Parameters
     ----------
     path
-        See `adopt`, or a folder that `save` made; so are ``favourable``, ``columns`` and
-        ``trusted``.
+        See `adopt`, or a folder that `save` made; so are ``favourable`` and ``columns``.
     table
         The training rows, typed.
     schema, standardiser
@@ -80,7 +77,7 @@ def adopt_file(
     else:
         frame = model_table(table, schema, standardiser)
         try:
-            model = adopt(path, frame, favourable, columns, trusted=trusted)
+            model = adopt(path, frame, favourable, columns)
         except DataError as error:
             raise ModelFileError(f"{path}: {error}. {_WAY_OUT}") from error
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -129,15 +126,10 @@ def _score(model: AdoptedModel, places: list[int], unit: Standardiser) -> Score:
     score = model.score_
     if isinstance(score, TreeScore):
         return score.of_columns(places, unit.mean, unit.scale)
-    if isinstance(score, LinearScore):
-        slope = np.zeros(unit.n_features)
-        slope[places] = score.weight.detach().numpy()
-        return linear_scores(slope, float(score.bias), unit)[1]
-
-    def function(rows: Floats) -> Floats:
-        return model.probability(rows[:, places])
-
-    return OpaqueScore(function, unit.mean, unit.scale)
+    assert isinstance(score, LinearScore)  # files hold trees and linear rules
+    slope = np.zeros(unit.n_features)
+    slope[places] = score.weight.detach().numpy()
+    return linear_scores(slope, float(score.bias), unit)[1]
 
 
 def _check_order(scores: Floats, y: Floats, model: AdoptedModel) -> None:

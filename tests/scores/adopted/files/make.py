@@ -1,13 +1,12 @@
-"""Make the stored XGBoost and CatBoost models, each with its own probabilities of stored rows.
+"""Make the stored XGBoost models, each with its own probabilities of stored rows.
 
-Run once, in an environment with xgboost, catboost and this package: ``python make.py`` in this
+Run once, in an environment with xgboost and this package: ``python make.py`` in this
 folder. ``python make.py tiny`` makes only the models of the fabricated loans.
 """
 
 import json
 import sys
 
-import catboost
 import numpy as np
 import xgboost
 
@@ -22,7 +21,7 @@ def people(n, seed):
 
 
 def tiny():
-    """Models of the fabricated loans: what an audit is given."""
+    """A model of the fabricated loans: what an audit is given."""
     from countermove.data.synthetic import fabricate
 
     table = fabricate("tiny", 300, seed=5)
@@ -32,9 +31,6 @@ def tiny():
     xgboost.XGBClassifier(n_estimators=10, max_depth=3, random_state=0).fit(
         rows, y.astype(int)
     ).save_model("tiny_xgboost.json")
-    catboost.CatBoostClassifier(
-        iterations=10, depth=3, verbose=False, random_seed=0, allow_writing_files=False
-    ).fit(rows, y.astype(int)).save_model("tiny_catboost.json", format="json")
 
 
 def main():
@@ -43,7 +39,6 @@ def main():
     said = {"rows": [[None if np.isnan(v) else v for v in row] for row in fresh.tolist()]}
     model = xgboost.XGBClassifier(n_estimators=12, max_depth=3, random_state=0).fit(X, y)
     model.save_model("xgboost.json")
-    model.save_model("xgboost.ubj")
     said["xgboost"] = model.predict_proba(fresh)[:, 1].astype(float).tolist()
     dart = xgboost.XGBClassifier(
         booster="dart", rate_drop=0.3, n_estimators=8, max_depth=3, random_state=0
@@ -62,13 +57,7 @@ def main():
     said["coded_rows"] = [[None if np.isnan(v) else v for v in row] for row in asked.tolist()]
     got = sets.predict(xgboost.DMatrix(asked, feature_types=kinds, enable_categorical=True))
     said["xgboost_categories"] = got.astype(float).tolist()
-    cat = catboost.CatBoostClassifier(
-        iterations=12, depth=3, verbose=False, random_seed=0, allow_writing_files=False
-    ).fit(X, y)
-    cat.save_model("catboost.json", format="json")
-    cat.save_model("catboost.cbm")
-    said["catboost"] = cat.predict_proba(fresh)[:, 1].tolist()
-    said["versions"] = {"xgboost": xgboost.__version__, "catboost": catboost.__version__}
+    said["versions"] = {"xgboost": xgboost.__version__}
     with open("probabilities.json", "w") as file:
         json.dump(said, file)
 

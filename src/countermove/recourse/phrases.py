@@ -1,4 +1,4 @@
-"""A language: pieces of sentences from a template file, and string kernels that fill them.
+"""Phrases: pieces of sentences from a file, and string kernels that fill them.
 
 Everybody's phrase is put together at once, each distinct value spelled once.
 """
@@ -24,22 +24,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-FOLDER = Path(__file__).parent / "languages"
-SHIPPED = tuple(sorted(path.stem for path in FOLDER.glob("*.yml")))
-DEFAULT = "en"
+FILE = Path(__file__).with_name("phrases.yml")
+"""The words of advice that come with the package."""
+
 TABLES = {"time": "step", "units": "", "unit_of_one": ""}
 """Keys that hold a mapping, and what it must have at least."""
-OPTIONAL = (
-    "reason_missing", "lacking", "supply", "supply_enough",
-    "supply_step", "supply_to", "supply_level", "supplied", "none_within",
-)  # fmt: skip
-"""Keys that templates of earlier releases lack; the English text stands in."""
 _ANY_PLACE = re.compile(r"\{(\w*)\}")
 
 
 @dataclass(frozen=True)
 class Phrases:
-    """One language: sentence pieces by key, names of steps and units."""
+    """Sentence pieces by key, names of steps and units."""
 
     pieces: Mapping[str, str]
     time: Mapping[str, tuple[str, str]]
@@ -50,11 +45,6 @@ class Phrases:
     def __getitem__(self, key: str) -> str:
         return self.pieces[key]
 
-    @property
-    def language(self) -> str:
-        """Which of a schema's texts are meant."""
-        return self.pieces["language"]
-
     def unit(self, unit: str, value: float) -> str:
         """Return a unit with its blank, as it follows a value."""
         if not unit or "(" in unit:  # codes with an explanation: the name has to do
@@ -64,7 +54,7 @@ class Phrases:
         return f" {self.units.get(unit, unit)}"
 
     def number(self, text: str, apart: bool = True) -> str:
-        """Return a number written with a point in this language's signs, thousands ``apart``."""
+        """Return a number written with a point in these signs, thousands ``apart``."""
         whole, point, rest = text.partition(".")
         if apart and whole.lstrip("-").isdigit():
             whole = f"{int(whole):,}".replace(",", self["thousands"])
@@ -77,34 +67,21 @@ class Phrases:
 
 
 @cache
-def phrases_of(language: str = DEFAULT) -> Phrases:
-    """Return a language that comes with the package, or the one in a file of that path."""
-    if language in SHIPPED:
-        return _read(FOLDER / f"{language}.yml")
-    path = Path(language)
+def phrases_of(file: str | None = None) -> Phrases:
+    """Return the phrases of a file, which has every key of the package's own with its places."""
+    path = FILE if file is None else Path(file)
     if not path.is_file():
-        raise ParameterError(
-            f"there is no language {language!r}, and no such file; {nearest(language, SHIPPED)}, "
-            "or the path of a template like those"
-        )
-    return _read(path)
-
-
-def _read(path: Path) -> Phrases:
-    """Read a template; every key of the English one has to be there, with its places."""
-    model: dict[str, Any] = read_yaml(FOLDER / f"{DEFAULT}.yml")
+        raise ParameterError(f"there is no file {path} of phrases; copy {FILE} and rewrite it")
+    model: dict[str, Any] = read_yaml(FILE)
     content: Any = read_yaml(path)
     if not isinstance(content, Mapping):
-        raise ParameterError(f"{path} is no template: expected a mapping with the keys of en.yml")
+        raise ParameterError(f"{path}: expected a mapping with the keys of {FILE.name}")
     for key in content:
         if key not in model:
             raise ParameterError(f"{path}: unknown key {key!r}; {nearest(str(key), model)}")
-    content = {key: model[key] for key in OPTIONAL} | dict(content)
     absent = [key for key in model if content.get(key) is None]
     if absent:
-        raise ParameterError(
-            f"{path}: missing {', '.join(absent)}; copy them from {FOLDER / 'en.yml'} and translate"
-        )
+        raise ParameterError(f"{path}: missing {', '.join(absent)}; copy them from {FILE}")
     pieces = {key: _piece(path, key, content[key], model[key]) for key in model.keys() - TABLES}
     tables = {key: _table(path, key, content[key]) for key in TABLES}
     time = {step: _pair(path, step, forms) for step, forms in tables["time"].items()}
