@@ -37,6 +37,10 @@ def headline(compared: Facts, promise: Facts, metrics: Facts, *, moved: bool) ->
         )
     if choice is None:
         return f"The strategic rule is {right} after response.{cost}"
+    if choice["kept"] == "least_regret":
+        return (
+            f"The published rule is {SIMPLE['least_regret']}: it is {right} after response.{cost}"
+        )
     if choice["kept"] != choice["best_simple"]:
         return (
             f"The published rule is trained for people who respond: it is {right} after "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from countermove.reporting._summary_words import FAILS, PUBLISHED
+from countermove.reporting._summary_words import ASSUMED, FAILS, HOLDS, PUBLISHED
 from countermove.reporting.words import number
 
 Facts = Mapping[str, Any]
@@ -39,16 +39,16 @@ def conclude(
     -------
     dict
         ``decision`` (publish, pilot, do_not_publish or compare), ``words`` and ``reasons``, each a
-        ``criterion``, whether it is ``met``, and ``words``.
+        ``criterion``, whether it is ``met`` (None: not shown), and ``words``.
     """
     reasons = [_gains(regret), *_groups(verdict), _recourse(promise), _regrets(regret)]
-    gains, *others, regrets = (reason["met"] for reason in reasons)
+    gains, *groups, recourse, regrets = (reason["met"] for reason in reasons)
     if adopted:
         decision = COMPARE
-    elif not gains or not all(others[:-1]):
+    elif not gains or False in groups:
         decision = DO_NOT
     else:
-        decision = PUBLISH if regrets and others[-1] else PILOT
+        decision = PUBLISH if regrets and recourse else PILOT
     return {"decision": decision, "words": _sentence(decision, reasons), "reasons": reasons}
 
 
@@ -59,7 +59,7 @@ def opening(summary: Facts) -> str:
 
 
 def _sentence(decision: str, reasons: Sequence[Facts]) -> str:
-    against = [reason["words"] for reason in reasons if not reason["met"]]
+    against = [reason["words"] for reason in reasons if reason["met"] is False]
     lead = against[0] if against else reasons[-1]["words"]
     return f"{WORDS[decision]} {lead[:1].upper()}{lead[1:]}."
 
@@ -92,22 +92,26 @@ def _regrets(regret: Facts) -> dict[str, Any]:
 
 
 def _groups(verdict: Sequence[Facts]) -> list[dict[str, Any]]:
-    """Return a reason for every group that is approved too seldom."""
+    """Return a reason for every line about groups; one that is not shown is open."""
     lines = [line for line in verdict if line["claim"].startswith("Four-fifths")]
+    met = {FAILS: False, HOLDS: True, ASSUMED: True}
     return [
         _reason(
-            "groups are approved alike", line["state"] != FAILS, f"{line['claim']}: {line['words']}"
+            "groups are approved alike", met.get(line["state"]), f"{line['claim']}: {line['words']}"
         )
         for line in lines
     ]
 
 
 def _recourse(promise: Facts) -> dict[str, Any]:
-    met = bool(promise["applicable"]) and promise["led_by"] == "promise"
-    return _reason("recourse is promised as asked", met, str(promise["words"]))
+    criterion, words = "recourse is promised as asked", str(promise["words"])
+    if not promise["applicable"]:
+        return _reason(criterion, False, f"nothing is promised about recourse: {words}")
+    met = promise["led_by"] == "promise"
+    return _reason(criterion, met, words if met else f"less is promised than was asked: {words}")
 
 
-def _reason(criterion: str, met: bool, words: str) -> dict[str, Any]:
+def _reason(criterion: str, met: bool | None, words: str) -> dict[str, Any]:
     return {"criterion": criterion, "met": met, "words": words}
 
 

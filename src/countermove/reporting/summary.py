@@ -132,10 +132,11 @@ def decision_summary(
     dict
         JSON-ready: ``conclusion`` (the decision and its reasons), ``people`` (who they may be),
         ``regret`` (by rule and member), ``headline``, ``rule`` (scorecard), ``approval_rate``,
-        ``accuracy`` and ``auc`` of the published rule (``strategic``) and of others, ``difference`` (paired,
-        against the best simple rule), ``differences`` (against each), ``favourable_rate``,
-        ``groups``, ``promise``, ``would_change``, ``retraining``, ``collective_threat``,
-        ``deployment``, ``verdict`` (holds, does not hold, not shown, not tested) and
+        ``accuracy`` and ``auc`` of the published rule (``strategic``) and of others,
+        ``difference`` (paired, against the best simple rule), ``differences`` (against each),
+        ``favourable_rate``, ``groups``, ``promise``, ``would_change``, ``retraining``,
+        ``collective_threat``, ``deployment``, ``verdict`` (holds, does not hold, not shown, not
+        tested, holds if people respond as assumed) and
         ``identity``.
     """
     check_judged(decisions)
