@@ -40,7 +40,7 @@ def pointed_at(folder, address):
     return value
 
 
-IN_POINTS = ("summary.json#/differences/", "summary.json#/promise/cost/")
+IN_POINTS = tuple(f"summary.json#/{key}/" for key in ("differences", "promise/cost", "regret"))
 """Numbers that the words around them say to be in points."""
 
 

@@ -356,7 +356,7 @@ def test_whoever_supplies_what_was_assumed_has_followed_the_advice(desk, tmp_pat
     for name, part in (("scored", table), ("admitted", coded.assign(row_id=desk.rows.ids))):
         part.to_parquet(tmp_path / f"{name}.parquet")
         parts.append(Partitions((tmp_path / f"{name}.parquet",)))
-    given = advised_people(*parts, desk.schema, desk.unit, "000001")
+    given = advised_people(*parts, desk.schema, desk.unit)
     told = np.flatnonzero((table["change:income=missing"] < 0.0) & (table["status"] == "FOUND"))
     assert told.size
     rule = PublishedModel(desk.score, desk.unit, desk.schema.digest(), {})
