@@ -223,7 +223,7 @@ class NumberReading(CellReading):
         return (
             rf"^(?P<open>\(?)(?P<sign>[+-]?) ?(?P<before>(?:{unit})?) ?(?P<inner>[+-]?) ?"
             rf"(?P<body>(?:(?:{digits})(?:{mark}\d*)?|{mark}\d+)(?:e[+-]?\d+)?) ?"
-            rf"(?P<behind>(?:{unit})?)(?P<close>[)-]?)$"
+            rf"(?P<behind>(?:{unit})?) ?(?P<close>[)-]?)$"
         )
 
 
