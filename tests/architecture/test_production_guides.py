@@ -56,7 +56,7 @@ def test_the_guide_to_scoring(project):
     keep(models, shift=1.0)
     applicants = project.path / "data" / "01_raw" / "applicants" / "tiny"
     applicants.mkdir(parents=True)
-    for day in ("2026-11-16", "2026-11-17"):
+    for day in ("2026-11-16", "2026-11-17", "2026-11-18"):
         PEOPLE.to_csv(applicants / f"{day}.csv", index=False)
     walk("scoring.md", project.path)
 

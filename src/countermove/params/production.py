@@ -12,7 +12,6 @@ from countermove.params.base import (
     Count,
     NotNegative,
     Parameters,
-    Positive,
     Probability,
     Share,
 )
@@ -127,12 +126,6 @@ class FollowingParameters(Parameters):
     kind: Literal["following"] = "following"
     yearly_false_promotions: Probability = 0.05
     monthly_false_promotions: Probability | None = 0.5
-    evidence: Literal["likelihood", "e_value"] = "likelihood"
-    pooled_months: Positive = 3.0
-    discounts: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (0.1, 0.4, 0.7, 1.0)
-    trend: bool = True
-    folds: Annotated[int, Field(ge=2)] = 6
-    least_shift: Share = 0.05
     propensities: bool = False
 
 
@@ -171,20 +164,11 @@ class RetrainParameters(Parameters):
     mlflow: MlflowParameters | None = None
 
 
-class ChallengerParameters(Parameters):
-    """A challenger that decides beside the champion."""
-
-    describes: ClassVar = "countermove.production.draws:ChallengerTerms"
-    version: str = "newest"
-    share: Probability | None = None
-
-
 class ExplorationParameters(Parameters):
     """Refused people who are approved by draw."""
 
-    describes: ClassVar = "countermove.production.draws:ExplorationTerms"
+    describes: ClassVar = "countermove.production.scoring.exploring:ExplorationTerms"
     share: Probability = 0.02
-    most: Count = 20
 
 
 class ScoreParameters(Parameters):
@@ -194,7 +178,7 @@ class ScoreParameters(Parameters):
     batch: BatchId | None = None
     method: SearchName = "auto"
     open_advice_days: Count | None = 180
-    challenger: ChallengerParameters | None = None
+    challenger: str | None = None
     exploration: ExplorationParameters | None = None
 
     @field_validator("batch", mode="before")
@@ -204,9 +188,9 @@ class ScoreParameters(Parameters):
         return str(batch) if isinstance(batch, int) and not isinstance(batch, bool) else batch
 
     def tried(self) -> dict[str, Any]:
-        """Return the terms of the challenger and of exploration."""
-        given = {"challenger": self.challenger, "exploration": self.exploration}
-        return {name: None if each is None else each.build() for name, each in given.items()}
+        """Return the challenger and the terms of exploration."""
+        explored = None if self.exploration is None else self.exploration.build()
+        return {"challenger": self.challenger, "exploration": explored}
 
     def named(self) -> str:
         """Return the id of the batch; refuse to go on without one."""

@@ -76,7 +76,7 @@ def _functions(settings: Any) -> Iterator[Mapping[str, Any]]:
 def champion_people(stored: StoredVersion, schema: Schema, serm: SermParameters) -> Response:
     """Return the people a stored version was made for.
 
-    A version stored by an earlier release does not name them: they are then the present settings'.
+    A version that was stored without them has those of the present settings.
     """
     from countermove.production.retraining.nightly import as_estimated
 
@@ -86,8 +86,6 @@ def champion_people(stored: StoredVersion, schema: Schema, serm: SermParameters)
             "version %s was stored without its people; those of the present settings are used",
             stored.version,
         )
-    else:  # Responses of earlier releases relaxed relations, and did not say so.
-        settings = settings | {"actions": {"responses": "relax"} | settings.get("actions", {})}
     made_by = serm
     if settings is not None:
         made_by = trusted_settings(settings, serm, f"version {stored.version}")

@@ -52,7 +52,6 @@ def policy_words(facts: Mapping[str, Any]) -> list[str]:
         return [f"Challengers are judged on the hold-out of the first run{why}."]
     said = [_drift_words(facts, policy), _reach_words(policy)]
     if policy["discount"] is not None:
-        # Decisions of earlier releases say nothing of a trend.
         moved = ", and the rule is moved on to the newest month" if policy.get("trend") else ""
         said.append(
             f"People a month older count {policy['discount']:g} times as much{moved} (what "
@@ -93,13 +92,10 @@ def _challenger_row(each: Mapping[str, Any]) -> Row:
     return (
         each["challenger"],
         f"{each['people']:,}",
-        f"{each['decided_by_challenger']:,}",
         _percent(each["agreement"]),
         f"{each['only_champion_approves']:,}",
         f"{each['only_challenger_approves']:,}",
         _points(each["labelled"]),
-        _points(each["labelled_canary"]),
-        _points(each["favourable_of_approved"]["difference"]),
     )
 
 
@@ -119,18 +115,14 @@ def _points(gap: Mapping[str, Any]) -> str:
 
 
 def _explored_words(explored: Mapping[str, Any] | None) -> list[str]:
-    """Return how people approved by draw fared, and who they were."""
+    """Return how people approved by draw fared."""
     if explored is None:
         return []
     found = explored["favourable"]
-    said = [
+    return [
         f"Of {found['n']:,} people approved by draw whose label has come, {_percent(found)} were "
         f"favourable; the rule had expected {explored['expected_favourable']:.1%}."
     ]
-    for name, groups in explored["groups"].items():
-        counts = ", ".join(f"{group}: {count:,}" for group, count in groups.items())
-        said.append(f"By {name}: {counts}.")
-    return said
 
 
 def _drift_words(facts: Mapping[str, Any], policy: Mapping[str, Any]) -> str:

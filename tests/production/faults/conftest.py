@@ -79,7 +79,7 @@ def chain_forker(tmp_path) -> Iterator[Forker]:
 
 @pytest.fixture(scope="module")
 def scoring_forker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
-    """Ready for batches scored with a canary and exploration."""
+    """Ready for batches scored beside a challenger and with exploration."""
     folder = tmp_path_factory.mktemp("rehearsed")
     with started(folder, "rehearsed", str(folder)) as ready:
         yield ready

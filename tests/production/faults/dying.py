@@ -27,8 +27,6 @@ import torch
 
 from countermove.data.standardise import Standardiser
 from countermove.errors import CountermoveError
-from countermove.production.draws import KEY_VARIABLE as DRAW_KEY
-from countermove.production.draws import ChallengerTerms, ExplorationTerms
 from countermove.production.gates import GateResult
 from countermove.production.history import DecisionHistory
 from countermove.production.lock import held
@@ -44,6 +42,8 @@ from countermove.production.retraining.promotion import (
     roll_back,
 )
 from countermove.production.retraining.reach import ReachModel
+from countermove.production.scoring.exploring import KEY_VARIABLE as DRAW_KEY
+from countermove.production.scoring.exploring import ExplorationTerms
 from countermove.scores.linear import LinearScore
 from countermove.scores.storage import PublishedModel
 
@@ -179,12 +179,12 @@ def shift(folder: Path) -> None:
 
 
 def try_beside(folder: Path) -> None:
-    """Score a batch with a canary and with exploration, and keep its advice open."""
+    """Score a batch with a challenger beside and with exploration, and keep its advice open."""
     from tiny_champion import DAYS, Office
 
     os.environ[DRAW_KEY] = "k" * 40
     office = Office(folder)
-    tried = {"challenger": ChallengerTerms(share=0.5), "exploration": ExplorationTerms(0.4, 3)}
+    tried = {"challenger": "newest", "exploration": ExplorationTerms(0.4)}
     office.score("may", rows=10, **tried, **DAYS)
 
 

@@ -1,4 +1,4 @@
-"""Full and read-only disks, a clock set back and two machines while a canary and draws decide.
+"""Full and read-only disks, a clock set back and two machines beside a challenger and draws.
 
 The batch is published whole or not at all, advice given before stays open, and a later run decides
 the same about everybody.
@@ -17,16 +17,16 @@ import pandas as pd
 import pytest
 
 from countermove.errors import LockedError, StorageError
-from countermove.production.draws import KEY_VARIABLE, ChallengerTerms, ExplorationTerms
 from countermove.production.open_advice import AdviceRegister
 from countermove.production.registry import Registry
 from countermove.production.scoring import batch as scoring
+from countermove.production.scoring.exploring import KEY_VARIABLE, ExplorationTerms
 
 from ..tiny_champion import DAYS, PEOPLE, SCHEMA, Office, keep, promote
 from .test_full_disk import fill, small_disk  # noqa: F401  (a fixture)
 from .test_two_at_once import holder
 
-TRIED = {"challenger": ChallengerTerms(share=0.5), "exploration": ExplorationTerms(0.4, 3), **DAYS}
+TRIED = {"challenger": "newest", "exploration": ExplorationTerms(0.4), **DAYS}
 
 
 @pytest.fixture(autouse=True)
@@ -118,7 +118,7 @@ def test_under_a_clock_set_back_people_are_drawn_and_advice_stays_open(tmp_path,
     )
     scored = office.score("may", rows=10, registry=past, **TRIED)
     assert scored.manifest["finished_at"].startswith("2020")
-    columns = ["row_id", "version", "canary_draw", "explored", "propensity"]
+    columns = ["row_id", "version", "challenger", "explored", "propensity"]
     pd.testing.assert_frame_equal(scored.people().read()[columns], told[columns])
     assert advised(office)["april"] > 0
 

@@ -61,7 +61,7 @@ def test_people_are_found_again_by_id(register):
     found = register.of_people(["anna", "carl"])
     assert list(found) == ["anna"]
     ((batch, person),) = found["anna"]
-    assert batch.by(person) == "000001-x"
+    assert batch.version == "000001-x"
     assert batch.people[person] == {"income": (1.0, 40.0)}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from tests.production.retraining.known_worlds import DriftingWorld
 
 from countermove.production.retraining.discounted import DiscountedFits, Remembered
-from countermove.production.retraining.policy import DriftActs, FollowingPolicy
+from countermove.production.retraining.policy import DriftActs
 from countermove.production.retraining.set_back import as_seen
 
 
@@ -19,7 +19,7 @@ def test_a_rule_on_a_steady_course_is_moved_on_to_the_newest_month():
     ages = [float(12 - month) for month in range(13)]
     nobody = [np.zeros(4000, dtype=bool)] * 13
     given = (tables, ages, nobody, [np.ones(4000)] * 13, np.zeros(6), 12.0, 0, DriftActs())
-    found = DiscountedFits(FollowingPolicy(), *given)._fits(None, np.zeros(6), 40)
+    found = DiscountedFits(*given)._fits(None, np.zeros(6), 40)
     law = world.law(12)[0]
 
     def angle(theta):

@@ -15,8 +15,8 @@ from countermove.production.retraining.policy import FollowingPolicy
 POLICY = FollowingPolicy()
 
 
-def look(month: float, gain: float, squares: float = 100.0, folds=(0.0, 0.0)) -> Look:
-    return Look(MONTH * month, 500, gain, squares, tuple(folds), 1.0)
+def look(month: float, gain: float, squares: float = 100.0) -> Look:
+    return Look(MONTH * month, 500, gain, squares, 1.0, 40.0)
 
 
 def test_the_limit_is_that_of_the_looks_there_are():
@@ -43,19 +43,11 @@ def test_only_the_newest_three_months_are_pooled():
 
 
 def test_evidence_for_fewer_right_decisions_does_not_suffice():
-    worse = Look(MONTH, 500, 60.0, 100.0, (0.0,), -2.0)
+    worse = Look(MONTH, 500, 60.0, 100.0, -2.0, 40.0)
     found = weigh([worse], [MONTH], 0.0, POLICY)
     assert found.value > found.limit
     assert not found.sufficient
     assert found.words.endswith("labels are predicted better, decisions are not")
-
-
-def test_e_values_average_folds_and_multiply_months():
-    looks = [look(1, 0.0, folds=(2.0, 0.0)), look(2, 0.0, folds=(1.0, 1.0))]
-    policy = FollowingPolicy(evidence="e_value")
-    found = weigh(looks, [each.day for each in looks], 0.0, policy)
-    assert found.value == pytest.approx(math.log((math.exp(2.0) + 1.0) / 2.0) + 1.0)
-    assert found.limit == pytest.approx(math.log(20.0))
 
 
 def monthly(month: int, gain: float, promoted: float | None, policy=POLICY, right: float = 1.0):
@@ -108,17 +100,9 @@ def test_what_is_asked_after_a_promotion_can_be_set_or_switched_off():
 def test_daily_looks_after_a_promotion_are_asked_for_a_months_worth():
     """The chance is a month's, however often is looked in it."""
     days = [float(day) for day in range(1, 100)]
-    daily = weigh([Look(99.0, 50, 1.0, 10.0, (0.0,), 1.0)], days, 0.0, POLICY, 98.0)
+    daily = weigh([Look(99.0, 50, 1.0, 10.0, 1.0, 4.0)], days, 0.0, POLICY, 98.0)
     assert daily.looks_a_year == 366
     assert 0.8 < daily.limit < 1.8 < daily.full_limit
-
-
-def test_e_values_ask_for_less_after_a_promotion_too():
-    policy = FollowingPolicy(evidence="e_value")
-    found = weigh([look(6, 0.0, folds=(1.0, 1.0))], [6 * MONTH], 0.0, policy, 5 * MONTH)
-    assert (found.limit, found.full_limit) == pytest.approx((math.log(2.0), math.log(20.0)))
-    assert found.sufficient
-    assert not weigh([look(6, 0.0, folds=(1.0, 1.0))], [6 * MONTH], 0.0, policy).sufficient
 
 
 def test_half_the_way_is_promoted_where_only_that_is_shown():
@@ -135,15 +119,11 @@ def test_half_the_way_is_promoted_where_only_that_is_shown():
     assert (neither.step, neither.value, neither.sufficient) == (1.0, 2.0, False)
     # After a promotion the challenger goes the whole way or not at all.
     assert weigh([replace(both, gain=-1.0)], [MONTH], 0.0, POLICY, 0.0).step == 1.0
-    # A look of an earlier release has no half: the whole way is weighed.
-    assert weigh([look(0, 0.0), both], [0.0, MONTH], 0.0, POLICY).step == 1.0
 
 
-def test_looks_survive_being_written_down_and_those_of_earlier_releases_load():
+def test_looks_survive_being_written_down():
     both = replace(look(1, 20.0), half=look(1, 30.0))
     assert Look.from_json(json.loads(json.dumps(both.to_json()))) == both
-    before = {"day": 1.0, "n": 5, "gain": 1.0, "squares": 2.0, "folds": [0.5, 0.5], "right": 0.0}
-    assert Look.from_json(before) == Look(1.0, 5, 1.0, 2.0, (0.5, 0.5), 0.0)
 
 
 def test_labels_show_where_a_challenger_would_gain_next_to_nothing():
@@ -155,10 +135,6 @@ def test_labels_show_where_a_challenger_would_gain_next_to_nothing():
     assert "with 95 % confidence at most 0.7 points of accuracy would be gained" in found.words
     few = replace(agreeing, n=60)
     assert not weigh([few], [few.day], 0.0, POLICY).immaterial
-    # A look of an earlier release does not say how far the gain varies.
-    unknown = weigh([replace(agreeing, right_squares=None), few], [0.0, few.day], 0.0, POLICY)
-    assert unknown.largest_gain is None
-    assert not unknown.immaterial
 
 
 @pytest.mark.validity

@@ -79,7 +79,7 @@ def test_a_label_that_counts_three_times_is_three_labels():
         nobody = np.zeros(rows.n, dtype=bool)
         start, acts = np.zeros(rows.X.shape[1]), DriftActs()
         given = ([rows], [0.0], [nobody], [count], start, 0.0, 0, acts)
-        return DiscountedFits(FollowingPolicy(), *given)._fit(1.0, start, None, 40)
+        return DiscountedFits(*given)._fit(1.0, start, None, 40)
 
     repeated = as_seen(came.X[thrice], came.y[thrice])
     np.testing.assert_allclose(
@@ -171,7 +171,7 @@ def looked_at(names, days, corrected):
         SeenBatch(name, np.zeros((3, 2)), y, day, None, nobody)
         for name, day in zip(names, days, strict=True)
     ]
-    memory = Memory(tuple(Look(day, 3, 1.0, 1.0, (0.0,), 0.0) for day in days))
+    memory = Memory(tuple(Look(day, 3, 1.0, 1.0, 0.0, 1.0) for day in days))
     facts = {name: {"new": False} for name in names}
     return batches, memory, facts | {"c": {"new": True, "corrected": corrected}}
 
@@ -211,23 +211,6 @@ def test_only_a_rule_promoted_on_evidence_lowers_what_the_next_is_asked():
         assert replace(night, proposal=proposal).after(promoted=True).promoted is None
     moving = replace(night.memory, promoted=6 * MONTH)
     assert replace(night, proposal="shift", memory=moving).after(True).promoted == 6 * MONTH
-
-
-def test_memories_of_earlier_releases_load_and_ask_the_full_limit():
-    written = {
-        "looks": [{"day": 30.0, "n": 9, "gain": 1.0, "squares": 2.0, "folds": [1.0], "right": 1.0}],
-        "days": [30.0],
-        "losses": {"0.1": 0.5, "0.4": 0.4, "1": 0.6},
-        "reaches": {},
-        "opened": 0.0,
-    }
-    memory = Memory.from_json(json.loads(json.dumps(written)))
-    assert memory.promoted is None
-    assert memory.looks == (Look(30.0, 9, 1.0, 2.0, (1.0,), 1.0),)
-    town = Town("still", 36)
-    night = town.follower.night(town.champion, [town.batch(2)], memory)
-    assert night.evidence.months is None
-    assert night.evidence.looks == 2
 
 
 def test_a_rollback_asks_the_full_limit_again_and_a_replay_what_was_asked():
@@ -278,7 +261,7 @@ def test_a_discount_that_drift_ruled_out_is_not_chosen_for_lack_of_a_past():
         plain = {"0.1", "0.4", "0.7", "1"}
         assert set(memory.losses) == plain | {f"{g} moved on" for g in plain - {"1"}}
     assert night.discount < 1.0
-    # Memories of earlier releases lack it: unknown counts as the worst.
+    # What is not known counts as the worst.
     memory = replace(memory, losses={"0.1": 1.0, "0.4": 1.2})
     night = town.follower.night(town.champion, batches, memory)
     assert night.discount == 0.1

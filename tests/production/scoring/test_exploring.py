@@ -1,27 +1,25 @@
-"""Exploration: refused people approved by draw, capped, and stored with their propensity."""
+"""Exploration: refused people approved by a keyed draw, stored with their propensity."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import kstest
 
 from countermove.errors import ParameterError
-from countermove.production.draws import (
-    KEY_VARIABLE,
-    ChallengerTerms,
-    ExplorationTerms,
-    PersonDraws,
-)
 from countermove.production.open_advice import AdviceRegister
 from countermove.production.registry import Registry
-from countermove.production.scoring.exploring import approval_chance
+from countermove.production.scoring.exploring import KEY_VARIABLE, Exploration, ExplorationTerms
 
 from ..tiny_champion import DAYS, PEOPLE, SCHEMA, Office, keep, promote
 
 KEY = "k" * 40
+IDS = [f"p{place}" for place in range(4000)]
 
 
 @pytest.fixture
@@ -29,20 +27,45 @@ def office(tmp_path, monkeypatch):
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     made = Office(tmp_path)
     promote(made.registry)
-    for name in ("plain", "tried", "capped"):
+    for name in ("plain", "tried"):
         PEOPLE.to_csv(made.batches / f"{name}.csv", index=False)
     return made
 
 
-def explore(office, batch, share=0.25, most=100, **changes):
-    return office.score(batch, exploration=ExplorationTerms(share, most), **changes)
+def explore(office, batch, share=0.25, **changes):
+    return office.score(batch, exploration=ExplorationTerms(share), **changes)
+
+
+def test_a_draw_is_the_hmac_of_the_id():
+    """So that an auditor with the key can compute it elsewhere."""
+    (found,) = Exploration(0.1, KEY.encode()).draws(["anna"])
+    digest = hmac.new(KEY.encode(), b"exploration\nanna", hashlib.sha256).digest()
+    assert found == (int.from_bytes(digest[:8], "big") >> 11) / 2**53
+
+
+def test_draws_are_uniform_and_those_of_two_keys_independent():
+    draws = Exploration(0.1, KEY.encode()).draws(IDS)
+    assert kstest(draws, "uniform").pvalue > 0.001
+    assert abs(np.corrcoef(draws, Exploration(0.1, b"o" * 40).draws(IDS))[0, 1]) < 0.06
+
+
+def test_the_key_is_not_shown():
+    explored = Exploration(0.1, KEY.encode())
+    assert "kkkk" not in f"{explored}{explored.describe()}"
+    assert explored.describe() != Exploration(0.1, b"o" * 40).describe()
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, 1.5, float("nan")])
+def test_a_share_outside_0_and_1_is_refused(share):
+    with pytest.raises(ParameterError, match=r"share strictly between 0 and 1"):
+        ExplorationTerms(share)
 
 
 def test_only_refused_people_are_approved_and_nothing_else_changes(office):
     plain = office.score("plain").people().read()
     scored = explore(office, "tried")
     tried = scored.people().read()
-    draws = PersonDraws("exploration", KEY.encode()).of(PEOPLE["person"])
+    draws = Exploration(0.25, KEY.encode()).draws(PEOPLE["person"])
     refused = (plain["decision"] < 0).to_numpy()
     chosen = refused & (draws < 0.25)
     assert chosen.sum() > 3
@@ -52,57 +75,20 @@ def test_only_refused_people_are_approved_and_nothing_else_changes(office):
     assert tried["words"][chosen].eq("Approved: nothing to do.").all()
     pd.testing.assert_frame_equal(tried.loc[~chosen, plain.columns], plain[~chosen])
     assert tried["probability"].equals(plain["probability"])
-    np.testing.assert_array_equal(tried["exploration_draw"].isna(), ~refused)
-    np.testing.assert_array_equal(tried["exploration_draw"][refused], draws[refused])
     np.testing.assert_allclose(tried["propensity"], np.where(refused, 0.25, 1.0))
-    assert scored.manifest["decisions"]["approved"] == (~refused).sum() + chosen.sum()
+    said = scored.manifest
+    assert said["decisions"]["approved"] == (~refused).sum() + chosen.sum()
+    counts = {"propensity": 0.25, "refused": refused.sum(), "approved": chosen.sum()}
+    assert said["exploration"] == counts
+    told = f"{chosen.sum()} of {refused.sum()} refused are approved by draw (propensity 25.00%)"
+    assert told in scored.words()
 
 
-def test_share_and_number_are_kept_to_and_the_propensity_is_that_of_both(office):
-    scored = explore(office, "capped", share=0.25, most=3, rows=7, engine="threads")
-    told = scored.people().read()
-    said = scored.manifest["exploration"]
-    refused = told["propensity"] < 1.0
-    assert (said["approved"], said["refused"]) == (3, refused.sum())
-    assert told["explored"].sum() == 3
-    smallest = told.loc[refused, "exploration_draw"].nsmallest(3).index
-    assert set(told.index[told["explored"]]) == set(smallest)
-    chance = approval_chance(int(refused.sum()), 0.25, 3)
-    assert set(told["propensity"][refused]) == {chance}
-    assert said["propensity"] == chance < 0.25
-
-
-@pytest.mark.parametrize(("refused", "share", "most"), [(30, 0.2, 4), (5, 0.5, 9), (40, 0.02, 1)])
-def test_the_propensity_is_how_often_keys_approve_a_person(refused, share, most):
-    ids = [f"p{place}" for place in range(refused)]
-    runs, count = 4000, 0
-    for run in range(runs):
-        draws = PersonDraws("exploration", b"%032d" % run).of(ids)
-        limit = min(share, np.append(np.sort(draws), 1.0)[min(most, refused)])
-        count += draws[0] < limit
-    chance = approval_chance(refused, share, most)
-    assert abs(count / runs - chance) < 4 * np.sqrt(chance * (1 - chance) / runs)
-    assert approval_chance(0, share, most) == 0.0
-
-
-def test_its_price_and_its_groups_are_stated(office):
-    scored = explore(office, "tried")
-    said, told = scored.manifest["exploration"], scored.people().read()
-    drawn, ruled = told[told["explored"]], told[~told["explored"] & (told["decision"] > 0)]
-    assert said["expected_favourable"] == pytest.approx(drawn["probability"].mean())
-    assert said["threshold"] == 0.5 > said["expected_favourable"]
-    all_approved = pd.concat([drawn, ruled])["probability"].mean()
-    assert said["price_points"] == pytest.approx(100 * (ruled["probability"].mean() - all_approved))
-    assert said["price_points"] > 0
-    assert f"{said['approved']} of {said['refused']} refused are approved by draw" in scored.words()
-    (column,) = SCHEMA.sensitive
-    groups = PEOPLE[column].astype(str).to_numpy()
-    for group, counts in said["groups"][column].items():
-        assert counts["approved_by_draw"] == int(told["explored"][groups == group].sum())
-        assert counts["refused"] == int((told["propensity"] < 1.0)[groups == group].sum())
-    assert sum(c["refused"] for c in said["groups"][column].values()) == said["refused"]
-    PEOPLE.drop(columns=column).to_csv(office.batches / "unknown.csv", index=False)
-    assert explore(office, "unknown").manifest["exploration"]["groups"] == {}
+def test_parts_of_any_size_draw_the_same_people(office):
+    whole = explore(office, "plain").people().read()
+    parts = explore(office, "tried", rows=7, engine="threads").people().read()
+    assert parts["explored"].equals(whole["explored"])
+    assert parts["propensity"].equals(whole["propensity"])
 
 
 def test_nobody_approved_by_draw_has_open_advice(office):
@@ -112,21 +98,22 @@ def test_nobody_approved_by_draw_has_open_advice(office):
     assert not set(found) & set(told["row_id"][told["explored"]])
 
 
-def test_whom_the_challenger_refuses_may_be_approved_by_draw_too(office):
-    kept = keep(office.registry, shift=1.0)
-    told = explore(office, "tried", challenger=ChallengerTerms(share=0.5)).people().read()
-    ruled = np.where(
-        told["version"] == kept, told["challenger_decision"], told["champion_decision"]
-    )
-    assert ((told["propensity"] < 1.0) == (ruled < 0)).all()
-    assert kept in set(told["version"][told["explored"]])
+def test_in_the_shadow_a_challenger_changes_no_draw(office):
+    alone = explore(office, "plain").people().read()
+    keep(office.registry, shift=1.0)
+    told = explore(office, "tried", challenger="newest").people().read()
+    assert told["explored"].equals(alone["explored"])
+    assert ((told["propensity"] < 1.0) == (told["champion_decision"] < 0)).all()
 
 
 def test_without_a_key_or_ids_there_is_no_exploration(office, monkeypatch):
     with pytest.raises(ParameterError, match="the schema names no id column"):
         explore(office, "tried", schema=replace(SCHEMA, id=None))
+    monkeypatch.setenv(KEY_VARIABLE, "short")
+    with pytest.raises(ParameterError, match=f"{KEY_VARIABLE} has 5 characters"):
+        explore(office, "tried")
     monkeypatch.delenv(KEY_VARIABLE)
-    with pytest.raises(ParameterError, match=f"score.exploration .* set {KEY_VARIABLE}"):
+    with pytest.raises(ParameterError, match=f"score.exploration .* set {KEY_VARIABLE} to at le"):
         explore(office, "tried")
     assert not list(office.scored.glob("[!.]*"))
 
@@ -134,7 +121,6 @@ def test_without_a_key_or_ids_there_is_no_exploration(office, monkeypatch):
 def test_a_batch_without_refused_people_is_scored(office):
     rich = PEOPLE.assign(income=190.0, open_loans=0)
     rich.to_csv(office.batches / "rich.csv", index=False)
-    scored = explore(office, "rich")
-    if scored.manifest["exploration"]["refused"] == 0:
-        assert scored.manifest["exploration"]["price_points"] in (0.0, None)
-    assert scored.manifest["rows"] == len(PEOPLE)
+    said = explore(office, "rich").manifest
+    assert said["rows"] == len(PEOPLE)
+    assert said["exploration"]["approved"] <= said["exploration"]["refused"] < 5

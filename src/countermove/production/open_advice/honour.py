@@ -65,7 +65,7 @@ class Honoured:
         found = register.of_people(_ids(admitted))
         people = {
             row_id: tuple(
-                GivenAdvice(batch.by(person), batch.given_at[:10], batch.people[person])
+                GivenAdvice(batch.version, batch.given_at[:10], batch.people[person])
                 for batch, person in own
             )
             for row_id, own in found.items()
@@ -137,9 +137,9 @@ def approved_instead(table: pd.DataFrame, rows: list[int], words: list[str]) -> 
 
 
 def advised_people(
-    scored: Partitions, admitted: Partitions, schema: Schema, units: Standardiser, version: str
+    scored: Partitions, admitted: Partitions, schema: Schema, units: Standardiser
 ) -> dict[str, Advised]:
-    """Return what a version advised a scored batch, by id: columns, directions and values."""
+    """Return what a scored batch was advised, by id: columns, directions and values."""
     changes = [c.name for c in schema.model_features() if c.change != "immutable"]
     before = pd.concat([part[[ROW_ID, *changes]] for part in admitted], ignore_index=True)
     before = before.set_index(ROW_ID)
@@ -147,7 +147,7 @@ def advised_people(
         before = before.fillna(pd.Series(units.fill, units.names))
     found: dict[str, dict[str, AdvisedMove]] = {}
     for part in scored:
-        given = part[(part["status"] == FOUND) & (part["version"] == version)]
+        given = part[part["status"] == FOUND]
         ids, start = given[ROW_ID].astype(str).to_numpy(), before.loc[given[ROW_ID]]
         for name in changes:
             change, at = given[f"{CHANGE}{name}"].to_numpy(np.float64), start[name].to_numpy()

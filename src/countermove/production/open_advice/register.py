@@ -7,7 +7,7 @@ is replaced whole, so whatever interrupts a run, the register is the old one or 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -48,8 +48,6 @@ class BatchAdvice:
         When, UTC; afterwards the file is deleted.
     people
         By keyed hash of the id, what was advised.
-    others
-        By keyed hash, the version that advised a person, where it is another.
     """
 
     batch: str
@@ -57,11 +55,6 @@ class BatchAdvice:
     given_at: str
     expires_at: str
     people: Mapping[str, Advised]
-    others: Mapping[str, str] = field(default_factory=dict)
-
-    def by(self, person: str) -> str:
-        """Return the version that advised a person, by keyed hash."""
-        return self.others.get(person, self.version)
 
     def to_record(self) -> dict[str, Any]:
         """Return the record, JSON-ready."""
@@ -79,8 +72,7 @@ class BatchAdvice:
                 for person, of in given["people"].items()
             }
             moves = [move for of in people.values() for move in of.values()]
-            others = {str(person): str(own) for person, own in given.get("others", {}).items()}
-            found = cls(**given | {"people": people, "others": others})
+            found = cls(**given | {"people": people})
             # Whatever is compared later can be: numbers with numbers, times with times.
             all(move.reached(0.0) for move in moves)
             found.has_expired(found.given_at)
@@ -118,17 +110,12 @@ class AdviceRegister:
         version: str,
         advised: Mapping[str, Advised],
         days: int,
-        by_others: Mapping[str, str] | None = None,
     ) -> BatchAdvice:
-        """Keep what a batch's people, by id, were advised; in place of what was kept for it.
-
-        ``by_others`` are the versions that advised some of them, by id, where they are others.
-        """
+        """Keep what a batch's people, by id, were advised; in place of what was kept for it."""
         key = advice_key(self._store, new=not self.names())
         people = {person_hash(key, row_id): dict(of) for row_id, of in advised.items()}
-        others = {person_hash(key, row_id): own for row_id, own in (by_others or {}).items()}
         now, end = self.registry.time(), self.registry.time(days)
-        kept = BatchAdvice(batch, version, now, end, people, others)
+        kept = BatchAdvice(batch, version, now, end, people)
         self._save(kept)
         return kept
 
@@ -172,8 +159,7 @@ class AdviceRegister:
             kept = self.read(name)
             if person in kept.people:
                 rest = {other: of for other, of in kept.people.items() if other != person}
-                others = {other: of for other, of in kept.others.items() if other != person}
-                self._save(replace(kept, people=rest, others=others))
+                self._save(replace(kept, people=rest))
                 gone[name] = 1
         return gone
 

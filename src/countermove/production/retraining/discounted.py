@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from countermove._types import Floats, Mask
 from countermove.production.retraining.evidence import HALF, Look
-from countermove.production.retraining.policy import DriftActs, FollowingPolicy
+from countermove.production.retraining.policy import DriftActs
 from countermove.production.retraining.set_back import (
     LEAST_WEIGHT,
     SetBackRows,
@@ -25,6 +25,10 @@ from countermove.production.retraining.set_back import (
 )
 from countermove.randomness import generator
 
+DISCOUNTS = (0.1, 0.4, 0.7, 1.0)
+"""Weights of people a month older, among which the newest labels choose."""
+FOLDS = 6
+"""Of the newest labels; each is predicted by rules fitted without it."""
 SCALE_WEIGHT = 0.05
 """People who count less do not matter for the scale of a rule."""
 
@@ -72,7 +76,6 @@ class DiscountedFits:
 
     def __init__(
         self,
-        policy: FollowingPolicy,
         tables: Sequence[SetBackRows],
         ages: Sequence[float],
         fresh: Sequence[Mask],
@@ -82,14 +85,11 @@ class DiscountedFits:
         seed: int,
         acts: DriftActs,
     ) -> None:
-        self.policy, self.tables, self.ages, self.fresh = policy, tables, ages, fresh
+        self.tables, self.ages, self.fresh = tables, ages, fresh
         self.champion, self.day = champion, day
-        speeds = policy.discounts
-        self.discounts = tuple(g for g in speeds if g < 1.0) or speeds if acts.forget else speeds
+        self.discounts = DISCOUNTS[:-1] if acts.forget else DISCOUNTS
         draws = generator(seed, f"folds of day {day:.3f}")
-        self.fold = [
-            np.where(mask, draws.integers(0, policy.folds, len(mask)), -1) for mask in fresh
-        ]
+        self.fold = [np.where(mask, draws.integers(0, FOLDS, len(mask)), -1) for mask in fresh]
         self.counts = counts
         self.weight: list[Floats] = list(counts)
         if acts.reweight:
@@ -99,7 +99,7 @@ class DiscountedFits:
         """Return the comparison on the fresh labels."""
         # All are followed, also those that may not be chosen now: a memory whose losses of the
         # past are not known would look the best.
-        folds, followed = range(self.policy.folds), self._memories(self.policy.discounts)
+        folds, followed = range(FOLDS), self._memories(DISCOUNTS)
         whole = self._fits(None, self.champion, 25)
         parts = {f: self._fits(f, whole, 3) for f in folds}
         loss = {(m, f): self._loss(parts[f][m], f) for m in followed for f in folds}
@@ -133,22 +133,21 @@ class DiscountedFits:
             len(every),
             float(every.sum()),
             float(every @ every),
-            tuple(float(gain.sum()) for gain, _ in gains),
             float(sum(right.sum() for _, right in gains)),
-            right_squares=float(rights @ rights),
+            float(rights @ rights),
         )
 
     def _memories(self, discounts: Sequence[float]) -> list[Remembered]:
         """Return the ways to weigh older people, the plain ones first."""
         plain = [Remembered(g) for g in discounts]
-        moved = [Remembered(g, True) for g in discounts if g < max(self.policy.discounts)]
-        return [*plain, *moved] if self.policy.trend else plain
+        moved = [Remembered(g, True) for g in discounts if g < max(DISCOUNTS)]
+        return [*plain, *moved]
 
     def _fits(
         self, without: int | None, start: Floats | Mapping[Remembered, Floats], iterations: int
     ) -> dict[Remembered, Floats]:
         """Return a rule for every way to weigh older people, a fold left out."""
-        every = self.policy.discounts
+        every = DISCOUNTS
         found = {
             (plain := Remembered(g)): self._fit(
                 g, start[plain] if isinstance(start, Mapping) else start, without, iterations

@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from countermove.production.retraining.policy import FollowingPolicy
 from countermove.randomness import generator
 
+POOLED_MONTHS = 3.0
+"""Looks of how many months are taken together; so long less is asked after a promotion."""
 MOST_LOOKS = 366
 """More looks a year than days do not make the limit higher."""
 YEAR = 365.25
@@ -44,50 +46,46 @@ class Look:
         People with a new label.
     gain, squares
         Of the log-likelihood of challenger over champion: its sum and that of its squares.
-    folds
-        The sum of the gain fold by fold, each by a challenger fitted without the fold.
     right
         How many more people the challenger is right for than the champion, once they respond.
     half
         The same of the rule halfway from the champion to the challenger; None: not looked at.
     right_squares
-        The sum of the squares behind ``right``; None: written by an earlier release.
+        The sum of the squares behind ``right``.
     """
 
     day: float
     n: int
     gain: float
     squares: float
-    folds: tuple[float, ...]
     right: float
+    right_squares: float
     half: Look | None = None
-    right_squares: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it, JSON-ready."""
         half = None if self.half is None else self.half.to_json()
-        return asdict(self) | {"folds": list(self.folds), "half": half}
+        return asdict(self) | {"half": half}
 
     @classmethod
     def from_json(cls, said: dict[str, Any]) -> Look:
-        """Return a look that `to_json` wrote down; earlier releases wrote less."""
-        half = said.get("half")
+        """Return a look that `to_json` wrote down."""
+        half = said["half"]
         own = None if half is None else cls.from_json(half)
-        return cls(**said | {"folds": tuple(said["folds"]), "half": own})
+        return cls(**said | {"half": own})
 
 
 @dataclass(frozen=True)
 class Evidence:
     """All looks since the last promotion together, against the limit of a promotion.
 
-    ``value`` is z, or the natural logarithm of an e-value, and ``limit`` what it has to exceed,
+    ``value`` is z and ``limit`` what it has to exceed,
     less than ``full_limit`` for ``months`` after a promotion; None: the full limit is asked.
     ``step`` is how far the rule that it is about goes from the champion to the challenger.
     ``largest_gain`` bounds the accuracy that the challenger gains over the champion once people
     respond, with 95 % confidence at each look; None: not known.
     """
 
-    kind: Literal["likelihood", "e_value"]
     value: float
     limit: float
     looks: int
@@ -114,11 +112,10 @@ class Evidence:
     @property
     def words(self) -> str:
         """One sentence for people."""
-        name = "z" if self.kind == "likelihood" else "log e-value"
         about = "the challenger" if self.step == 1.0 else "the rule halfway to the challenger"
         found = (
             f"on {self.people:,} people of {self.looks} look{'' if self.looks == 1 else 's'} whom "
-            f"it was not fitted to, {about} predicts labels with {name} = "
+            f"it was not fitted to, {about} predicts labels with z = "
             f"{self.value:.2f} over the champion; {self.limit:.2f} is required {self._asked}"
         )
         net = (
@@ -200,8 +197,7 @@ def weigh(
     opened
         Day of the first deployment.
     policy
-        ``evidence`` ``likelihood``: z of the looks of the last ``pooled_months``. ``e_value``: the
-        average of the folds' likelihood ratios, multiplied over all looks.
+        How often a champion as good as its challengers may be replaced.
     promoted
         Day of the look that the last promotion of a rule rests on; None: there was none.
     """
@@ -222,46 +218,32 @@ def _weighed(
     policy: FollowingPolicy,
     promoted: float | None,
 ) -> Evidence:
-    yearly, months = looks_a_year(every_day, opened), policy.pooled_months
-    newest, pooled = looks[-1].day, list(looks)
-    if policy.evidence == "e_value":
-        value = sum(_log_mean_exp(look.folds) for look in looks)
-    else:
-        pooled = [look for look in looks if newest - look.day < (months - 0.5) * MONTH]
-        squares = sum(look.squares for look in pooled)
-        value = sum(look.gain for look in pooled) / math.sqrt(squares) if squares > 0.0 else 0.0
+    yearly, newest = looks_a_year(every_day, opened), looks[-1].day
+    pooled = [look for look in looks if newest - look.day < (POOLED_MONTHS - 0.5) * MONTH]
+    squares = sum(look.squares for look in pooled)
+    value = sum(look.gain for look in pooled) / math.sqrt(squares) if squares > 0.0 else 0.0
     people, right = sum(look.n for look in pooled), sum(look.right for look in pooled)
     full, after = _limits(policy, yearly)
-    moving = promoted is not None and newest - promoted < (months + 0.5) * MONTH
-    limit, said = (after, months) if moving and after < full else (full, None)
-    found = (policy.evidence, value, limit, len(pooled), yearly, people, right, full, said)
+    moving = promoted is not None and newest - promoted < (POOLED_MONTHS + 0.5) * MONTH
+    limit, said = (after, POOLED_MONTHS) if moving and after < full else (full, None)
+    found = (value, limit, len(pooled), yearly, people, right, full, said)
     return Evidence(*found, largest_gain=_largest_gain(pooled))
 
 
 def _largest_gain(looks: Sequence[Look]) -> float | None:
-    """Return an upper bound on the gain in accuracy; None if a look does not say how it varies."""
-    squares = [look.right_squares for look in looks if look.right_squares is not None]
+    """Return an upper bound on the gain in accuracy; None without people."""
     people = sum(look.n for look in looks)
-    if len(squares) < len(looks) or people == 0:
+    if people == 0:
         return None
     # As in a score interval, so that it holds where the rules agree about nearly everybody.
-    spread = math.sqrt(sum(squares) + BOUND**2)
+    spread = math.sqrt(sum(look.right_squares for look in looks) + BOUND**2)
     return (sum(look.right for look in looks) + BOUND * spread) / people
 
 
 def _limits(policy: FollowingPolicy, yearly: int) -> tuple[float, float]:
     """Return what is asked at so many looks a year, and in the months after a promotion."""
     monthly = policy.monthly_false_promotions
-    rates = (policy.yearly_false_promotions, monthly)
-    if policy.evidence == "e_value":
-        full, after = (math.inf if rate is None else math.log(1.0 / rate) for rate in rates)
-        return full, after
-    together = max(1, round(policy.pooled_months * yearly / 12.0))
+    together = max(1, round(POOLED_MONTHS * yearly / 12.0))
     full = limit_for(yearly, together, policy.yearly_false_promotions)
     looks = max(1, round(yearly / 12.0))
     return full, math.inf if monthly is None else limit_for(looks, min(looks, together), monthly)
-
-
-def _log_mean_exp(values: Sequence[float]) -> float:
-    highest = max(values)
-    return highest + math.log(sum(math.exp(value - highest) for value in values) / len(values))

@@ -47,6 +47,8 @@ from countermove.response import Response
 from countermove.scores import LinearScore
 from countermove.scores.base import values
 
+LEAST_SHIFT = 0.05
+"""Smallest change of the threshold, as a share of the reach, for which it is shifted."""
 SAMPLE, FEW = 500, 25
 """People whose moves show the way to the boundary, and of those who are asked one by one."""
 HARDLY = 0.1
@@ -253,7 +255,7 @@ class Follower:
             return champion.people, present
         expected = self.allowance(natural, champion.people, recent)
         needed = self.allowance(natural, reach.people, recent)
-        if abs(needed - expected) <= self.policy.least_shift * max(expected, 1e-9):
+        if abs(needed - expected) <= LEAST_SHIFT * max(expected, 1e-9):
             return champion.people, present
         return reach.people, needed
 
@@ -348,7 +350,7 @@ class Follower:
                 )
         ages = [max(newest - day, 0.0) / MONTH for day in days]
         given = (tables, ages, fresh, counts, natural, newest, self.seed, acts)
-        fits = DiscountedFits(self.policy, *given)
+        fits = DiscountedFits(*given)
         found, labelled = fits.look(memory.losses), iter(fits.fold[1:])
         folds = []
         for batch in batches:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from countermove._types import Mask
 from countermove.certificates.intervals import share_interval
 from countermove.data.partitions import Partitions
 from countermove.data.rows import rows_of
@@ -29,7 +28,6 @@ from countermove.production.retraining.forecast import ON_BOUNDARY
 from countermove.production.scoring.exploring import EXPLORED, PROPENSITY
 from countermove.production.scoring.records import COMPARED, BatchFolder
 from countermove.production.scoring.task import (
-    CANARY_DRAW,
     CHALLENGER,
     CHALLENGER_DECISION,
     CHAMPION_DECISION,
@@ -41,9 +39,7 @@ from countermove.transfer.optimal import difference
 logger = logging.getLogger(__name__)
 WEIGHT = "weight"
 DECISION, CHANCE, BATCH = "decision", "probability", "scored_batch"
-OPTIONAL = (
-    CHAMPION_DECISION, CHALLENGER_DECISION, CHALLENGER, CANARY_DRAW, EXPLORED, PROPENSITY
-)  # fmt: skip
+OPTIONAL = (CHAMPION_DECISION, CHALLENGER_DECISION, CHALLENGER, EXPLORED, PROPENSITY)
 COLUMNS = [ROW_ID, DECISION, CHANCE, VERSION, *OPTIONAL, BATCH, "at"]
 LEVEL = 0.05
 """Probability that an interval is wrong."""
@@ -128,7 +124,7 @@ def compare_scored(
     said["labels"] = _labels_seen(champion, rows, facts, schema, standardiser, joined)
     drawn = joined[joined[EXPLORED].eq(True)]
     if len(drawn):
-        said["exploration"] = _explored(drawn, rows, schema)
+        said["exploration"] = _explored(drawn)
     if said["labels"] is not None and said["labels"]["approved_only"]:
         chances = drawn[PROPENSITY].astype(np.float64)
         weights = pd.DataFrame({ROW_ID: drawn.index, WEIGHT: 1.0 / chances.to_numpy()})
@@ -140,19 +136,18 @@ def _challengers(
 ) -> list[dict[str, Any]]:
     """Return every challenger that was beside the champion: counts, agreement, differences."""
     counts: dict[str, Counter[str]] = {}
-    about: dict[str, dict[str, Any]] = {}
+    batches: dict[str, list[str]] = {}
     for manifest in manifests:
         beside = manifest.get(CHALLENGER)
         if beside is None or manifest["version"] != champion:
             continue
         name = str(beside["version"])
         counts.setdefault(name, Counter()).update(manifest[COMPARED])
-        known = about.setdefault(name, {"batches": [], "shares": []})
-        known["batches"].append(manifest["batch"])
-        known["shares"].append(beside["share"])
+        batches.setdefault(name, []).append(manifest["batch"])
     return [
-        {"champion": champion, CHALLENGER: name, **about[name], **_agreement(counts[name])}
-        | _differences(joined[joined[BATCH].isin(about[name]["batches"])], name)
+        {"champion": champion, CHALLENGER: name, "batches": batches[name]}
+        | _agreement(counts[name])
+        | {"labelled": _paired(joined[joined[BATCH].isin(batches[name])])}
         for name in sorted(counts)
     ]
 
@@ -162,40 +157,22 @@ def _agreement(counts: Mapping[str, int]) -> dict[str, Any]:
     people, same = sum(counts[name] for name in four), counts[four[0]] + counts[four[1]]
     return {
         "people": people,
-        "decided_by_challenger": counts["decided_by_challenger"],
         **{name: counts[name] for name in four},
         "agreement": _share(same, people),
     }
 
 
-def _differences(people: pd.DataFrame, challenger: str) -> dict[str, Any]:
-    """Return how much more often the challenger is right on labelled people, with intervals."""
-    good = people["label"].to_numpy(np.float64) > 0.0
-    wrong = {
-        column: (people[column].to_numpy(np.float64) > 0.0) != good
-        for column in (CHAMPION_DECISION, CHALLENGER_DECISION)
-    }
-    theirs = (people[VERSION] == challenger).to_numpy(np.bool_)
-    approved = (people[DECISION] > 0).to_numpy(np.bool_) & ~people[EXPLORED].eq(True).to_numpy(
-        np.bool_
-    )
-    arms = {
-        name: _share(int((good & arm).sum()), int(arm.sum()), 0.5 * LEVEL)
-        for name, arm in (("challenger", approved & theirs), ("champion", approved & ~theirs))
-    }
-    return {
-        "labelled": _paired(wrong, np.ones(len(people), dtype=np.bool_)),
-        "labelled_canary": _paired(wrong, theirs),
-        "favourable_of_approved": arms | {"difference": _gap(arms)},
-    }
-
-
-def _paired(wrong: Mapping[str, Mask], who: Mask) -> dict[str, Any]:
+def _paired(people: pd.DataFrame) -> dict[str, Any]:
     """Return by how much more often the challenger is right than the champion, same people."""
-    n = int(who.sum())
+    n = len(people)
     if n < 2:
         return {"value": None, "low": None, "high": None, "n": n}
-    found = difference(wrong[CHAMPION_DECISION][who], wrong[CHALLENGER_DECISION][who], LEVEL)
+    good = people["label"].to_numpy(np.float64) > 0.0
+    champion, challenger = (
+        (people[column].to_numpy(np.float64) > 0.0) != good
+        for column in (CHAMPION_DECISION, CHALLENGER_DECISION)
+    )
+    found = difference(champion, challenger, LEVEL)
     return {"value": found.value, "low": found.low, "high": found.high, "n": n}
 
 
@@ -204,18 +181,6 @@ def _share(count: int, n: int, failure_probability: float = LEVEL) -> dict[str, 
         return {"value": None, "low": None, "high": None, "n": 0}
     low, high = share_interval(count, n, failure_probability)
     return {"value": count / n, "low": float(low), "high": float(high), "n": n}
-
-
-def _gap(arms: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the challenger's share minus the champion's; each end fails half as often."""
-    own, other = arms["challenger"], arms["champion"]
-    if not own["n"] or not other["n"]:
-        return {"value": None, "low": None, "high": None}
-    return {
-        "value": own["value"] - other["value"],
-        "low": own["low"] - other["high"],
-        "high": own["high"] - other["low"],
-    }
 
 
 def _labels_seen(
@@ -244,17 +209,10 @@ def _labels_seen(
     }
 
 
-def _explored(drawn: pd.DataFrame, rows: pd.DataFrame, schema: Schema) -> dict[str, Any]:
-    """Return how people approved by draw fared, against what was expected, and their groups."""
+def _explored(drawn: pd.DataFrame) -> dict[str, Any]:
+    """Return how people approved by draw fared, against what was expected."""
     good = int((drawn["label"] > 0.0).sum())
-    own = rows[rows[ROW_ID].isin(drawn.index)]
-    groups = {
-        name: {str(group): int(count) for group, count in own[name].value_counts().items()}
-        for name in schema.sensitive
-        if name in own
-    }
     return {
         "favourable": _share(good, len(drawn)),
         "expected_favourable": float(drawn[CHANCE].mean()),
-        "groups": groups,
     }

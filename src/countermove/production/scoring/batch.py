@@ -27,21 +27,17 @@ from countermove.production.scoring.applicants import (
     admitted_before,
     content_digest,
 )
-from countermove.production.scoring.exploring import (
-    ExploreTask,
-    exploration_price,
-    explored_by_group,
-)
+from countermove.production.scoring.exploring import PROPENSITY
 from countermove.production.scoring.records import (
     COMPARED,
     FORGOTTEN,
     BatchFolder,
     BatchStart,
     counted,
+    drawn,
 )
 from countermove.production.scoring.settings import ScoringSettings
 from countermove.production.scoring.task import CHALLENGER, ScoreTask, certificate_id
-from countermove.scores.storage import model_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,22 +96,13 @@ def _tried(said: dict[str, Any]) -> list[str]:
     if CHALLENGER in said:
         counts, name = said[COMPARED], said[CHALLENGER]["version"]
         agree = counts["both_approve"] + counts["both_refuse"]
-        found.append(
-            f"challenger {name} agrees on {agree} of {said['rows']} and decided for "
-            f"{counts['decided_by_challenger']}"
-        )
+        found.append(f"challenger {name} agrees on {agree} of {said['rows']}")
     explored = said.get("exploration")
     if explored is not None:
         found.append(
             f"{explored['approved']} of {explored['refused']} refused are approved by draw "
             f"(propensity {explored['propensity']:.2%})"
         )
-        if explored["price_points"] is not None and explored["approved"]:
-            found.append(
-                f"{explored['expected_favourable']:.0%} of them are expected to be favourable, the "
-                f"threshold asks for {explored['threshold']:.0%}: a price of "
-                f"{explored['price_points']:.2f} points among all approved"
-            )
     return found
 
 
@@ -157,7 +144,7 @@ def score_batch(
     StorageError
         If the disk is full or read-only, or another machine published the batch meanwhile.
     """
-    settings.check()
+    settings.explored()  # Refused without a key, before anybody is looked at.
     try:
         return _scored_once(BatchFolder(folder, batch), applicants, settings, execution)
     except OSError as error:
@@ -184,11 +171,13 @@ def _scored_once(
         with execution.open() as mapper:
             started, task, admitted = _begun(place, applicants, content, settings, mapper)
             kept = _score_parts(place, task, admitted.people, mapper)
-            finished, tried = _explore(place, task, settings, applicants, mapper)
+        finished = place.work / "scored"
         # Before the batch is published: advice that people may have read is always in the register.
         _keep_open(place, finished, task, settings, admitted.people)
         manifest = _manifest(started, task, settings, applicants) | counted(finished)
-        manifest |= admitted.facts(settings.schema.quarantine) | tried
+        if task.exploration is not None:
+            manifest["exploration"] |= drawn(finished)
+        manifest |= admitted.facts(settings.schema.quarantine)
         if (place.work / SHEET).is_file():
             shutil.copy2(place.work / SHEET, finished / SHEET)
         manifest |= {"finished_at": settings.registry.time(), "kept_parts": kept}
@@ -238,27 +227,6 @@ def _begun(
     return started, task, admitted
 
 
-def _explore(
-    place: BatchFolder,
-    task: ScoreTask,
-    settings: ScoringSettings,
-    applicants: Partitions,
-    mapper: Mapper,
-) -> tuple[Path, dict[str, Any]]:
-    """Approve refused people by draw, if asked for; return where the parts are, and the facts."""
-    scored, exploration = place.work / "scored", settings.explored()
-    if exploration is None:
-        return scored, {}
-    parts = _parts(scored)
-    plan, approved = exploration.planned(parts), task.rule.said.phrases["approved"]
-    finished = place.work / "explored"
-    map_parts(ExploreTask(plan, approved), parts, finished, mapper)
-    done, asked = _parts(finished), {rule.version: rule.model.threshold for rule in task.rules}
-    groups = explored_by_group(done, applicants, settings.schema)
-    facts = plan.facts() | exploration_price(done, asked) | {"groups": groups}
-    return finished, {"exploration": facts}
-
-
 def _keep_open(
     place: BatchFolder,
     finished: Path,
@@ -266,20 +234,13 @@ def _keep_open(
     settings: ScoringSettings,
     admitted: Partitions,
 ) -> None:
-    """Write the advice of a scored batch into the register, each under the rule that gave it."""
+    """Write the advice of a scored batch into the register."""
     register, days = settings.register, settings.open_advice_days
     if register is None or days is None:
         return
-    found = {
-        rule.version: advised_people(
-            _parts(finished), admitted, settings.schema, rule.model.standardiser, rule.version
-        )
-        for rule in task.rules
-    }
-    own = task.rule.version
-    others = {row_id: by for by, people in found.items() if by != own for row_id in people}
-    advised = {row_id: of for people in found.values() for row_id, of in people.items()}
-    register.write(place.batch, own, advised, days, others)
+    units = task.rule.model.standardiser
+    advised = advised_people(_parts(finished), admitted, settings.schema, units)
+    register.write(place.batch, task.rule.version, advised, days)
 
 
 def _parts(folder: Path) -> Partitions:
@@ -347,13 +308,12 @@ def _manifest(
     started: BatchStart, task: ScoreTask, settings: ScoringSettings, applicants: Partitions
 ) -> dict[str, Any]:
     """Return what the manifest says beside the counts."""
-    rule, beside = task.rule, task.beside
+    rule, challenger = task.rule, task.challenger
     promises = [
         {"id": certificate_id(claim), "name": claim["name"], "applicable": claim["applicable"]}
-        for each in task.rules
-        for claim in each.claims
+        for claim in rule.claims
     ]
-    said = {
+    said: dict[str, Any] = {
         "batch": started.batch,
         "dataset": settings.schema.name,
         "content_sha256": started.content_sha256,
@@ -368,9 +328,9 @@ def _manifest(
         "package_version": version("countermove"),
         "started_at": started.started_at,
     }
-    if beside is None:
+    if task.exploration is not None:
+        said["exploration"] = {PROPENSITY: task.exploration.share}
+    if challenger is None:
         return said
-    other = beside.rule
-    about = {"certificate": other.certificate, "threshold": other.model.threshold}
-    about |= {"model_sha256": model_digest(other.model), "share": beside.share}
-    return said | {CHALLENGER: {"version": other.version} | about}
+    about = {"threshold": challenger.model.threshold, "model_sha256": challenger.sha256}
+    return said | {CHALLENGER: {"version": challenger.version} | about}

@@ -1,164 +1,92 @@
-"""Exploration: a few refused people are approved by draw, so that their labels come in.
+"""Exploration: refused people approved by a keyed draw of their id, with a recorded propensity.
 
-Labels of the approved only never say whom the rule refuses wrongly. Whoever is approved by draw is
-stored with the probability of it, by which later runs may weight the label.
+Labels of the approved only never say whom the rule refuses wrongly. The draw is the HMAC of the
+id: the same on every call, foreseen by nobody without the key, checked by whoever has it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+import hmac
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
-from countermove.data.parsing import texts
-from countermove.data.partitions import Partitions
-from countermove.data.schema import ROW_ID, Schema
-from countermove.data.storage import canonical_digest
-from countermove.execution import PartTask
-from countermove.production.draws import ExplorationTerms, PersonDraws
+from countermove._types import Floats
+from countermove.data.schema import ROW_ID
+from countermove.errors import ParameterError
 from countermove.production.open_advice.honour import approved_instead
+from countermove.production.registry.signing import SHORTEST, checked_key, key_name
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+KEY_VARIABLE = "COUNTERMOVE_DRAW_KEY"
+"""Names the key of all draws; it is kept nowhere else."""
+EXPLORED, PROPENSITY = "explored", "propensity"
+BITS = 53
+"""Of a draw: every one is a double of its own."""
 
-EXPLORED, PROPENSITY, EXPLORATION_DRAW = "explored", "propensity", "exploration_draw"
+
+@dataclass(frozen=True)
+class ExplorationTerms:
+    """Refused people who are approved by draw, so that labels of such people come in.
+
+    Parameters
+    ----------
+    share
+        Of the refused: everybody's probability to be approved by draw.
+    """
+
+    share: float = 0.02
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.share < 1.0:
+            raise ParameterError(
+                f"score.exploration.share is a share strictly between 0 and 1, got {self.share!r}"
+            )
+
+    def keyed(self, identified: bool) -> Exploration:
+        """Return the draws under the key of the environment; refuse them without a key or ids."""
+        if not identified:
+            raise ParameterError(
+                "score.exploration draws people by their id, and the schema names no id column: "
+                "name one (id: in the schema), or leave score.exploration out"
+            )
+        given = os.environ.get(KEY_VARIABLE)
+        if given is None:
+            raise ParameterError(
+                f"score.exploration draws people under a secret key: set {KEY_VARIABLE} to at "
+                f'least {SHORTEST} random characters, as `python -c "import secrets; '
+                'print(secrets.token_hex(32))"` prints them'
+            )
+        return Exploration(self.share, checked_key(given, f"the variable {KEY_VARIABLE}"))
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """How refused people are approved by draw."""
+    """Approves a share of the refused, by the draws of a key."""
 
-    terms: ExplorationTerms
-    draws: PersonDraws
+    share: float
+    key: bytes = field(repr=False)
 
-    def planned(self, scored: Partitions) -> ExplorationPlan:
-        """Return whom of a scored batch to approve: whose draw is below a limit."""
-        refused = [
-            part[ROW_ID][part["decision"] < 0] for part in scored.columns([ROW_ID, "decision"])
+    def draws(self, ids: Iterable[str]) -> Floats:
+        """Return everybody's draw, uniform on [0, 1)."""
+        found = [
+            hmac.digest(self.key, f"exploration\n{row_id}".encode(), "sha256")[:8] for row_id in ids
         ]
-        draws = np.sort(self.draws.of(pd.concat(refused).astype(str)))
-        share, most = self.terms.share, self.terms.most
-        among = draws[draws < share]
-        limit = share if len(among) <= most else float(among[most])
-        chance = approval_chance(len(draws), share, most)
-        return ExplorationPlan(self, len(draws), min(len(among), most), limit, chance)
+        whole = np.array([int.from_bytes(each, "big") >> (64 - BITS) for each in found], np.float64)
+        draws: Floats = whole / 2.0**BITS
+        return draws
 
-
-@dataclass(frozen=True)
-class ExplorationPlan:
-    """Whom of a batch to approve by draw.
-
-    ``limit``: whose draw is below it. ``propensity``: the probability of that, the same for every
-    refused person of the batch.
-    """
-
-    exploration: Exploration
-    refused: int
-    approved: int
-    limit: float
-    propensity: float
-
-    def facts(self) -> dict[str, Any]:
-        """Return the terms, the counts and the propensity, JSON-ready."""
-        said = {"refused": self.refused, "approved": self.approved, PROPENSITY: self.propensity}
-        return asdict(self.exploration.terms) | said
-
-
-def approval_chance(refused: int, share: float, most: int) -> float:
-    r"""Return everybody's probability to be approved by draw.
-
-    :math:`\mathbb E \min(K, m) / n` with :math:`K \sim \mathrm{Bin}(n, \text{share})`: of more than
-    ``most`` people whose draw is below the share, those with the smallest draws are approved.
-    """
-    from scipy.stats import binom
-
-    if not refused:
-        return 0.0
-    at_least = binom.sf(np.arange(min(most, refused)), refused, share)
-    return float(at_least.sum() / refused)
-
-
-class ExploreTask(PartTask):
-    """Approve those refused people of a scored part whom the draw chooses."""
-
-    def __init__(self, plan: ExplorationPlan, words: str) -> None:
-        self.plan, self.words = plan, words
-        self.columns = None
-
-    def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
-        """Return the part with the draw, who was approved by it, and everybody's propensity."""
-        import pyarrow as pa
-
-        table = rows.to_pandas()
+    def applied(self, table: pd.DataFrame, words: str) -> pd.DataFrame:
+        """Return decisions with those approved whom the draw chooses, and all propensities."""
         refused = (table["decision"] < 0).to_numpy(np.bool_)
-        draws = np.full(len(table), np.nan)
-        draws[refused] = self.plan.exploration.draws.of(table[ROW_ID][refused].astype(str))
-        chosen = refused & (draws < self.plan.limit)
+        chosen = refused.copy()
+        chosen[refused] = self.draws(table[ROW_ID][refused].astype(str)) < self.share
         places = np.flatnonzero(chosen).tolist()
-        table = approved_instead(table, places, [self.words] * len(places))
-        found = pa.Table.from_pandas(table, schema=rows.schema, preserve_index=False)
-        said = {
-            EXPLORED: chosen,
-            PROPENSITY: np.where(refused, self.plan.propensity, 1.0),
-            EXPLORATION_DRAW: draws,
-        }
-        for name, column in said.items():
-            found = found.append_column(name, pa.array(column))
-        return found.replace_schema_metadata(None)
+        found = approved_instead(table, places, [words] * len(places))
+        return found.assign(**{EXPLORED: chosen, PROPENSITY: np.where(refused, self.share, 1.0)})
 
-    def fingerprint(self) -> str:
-        """Return a digest of the plan and of the key's name."""
-        draws = self.plan.exploration.draws.fingerprint()
-        return canonical_digest({**self.plan.facts(), "draws": draws, "words": self.words})
-
-
-def exploration_price(scored: Partitions, thresholds: dict[str, float]) -> dict[str, float | None]:
-    """Return what exploration is expected to cost, by the probabilities of the rules.
-
-    ``expected_favourable`` of those approved by draw, against the ``threshold`` the rule asks for;
-    ``price_points``: by how many points the favourable share of all approved people falls.
-    """
-    columns = ["decision", "probability", "version", EXPLORED]
-    people = pd.concat(list(scored.columns(columns)), ignore_index=True)
-    drawn, ruled = people[people[EXPLORED]], people[~people[EXPLORED] & (people["decision"] > 0)]
-    asked = drawn["version"].map(thresholds)
-    both = pd.concat([drawn["probability"], ruled["probability"]])
-    before, after = _mean(ruled["probability"]), _mean(both)
-    lost = None if before is None or after is None else 100.0 * (before - after)
-    return {
-        "expected_favourable": _mean(drawn["probability"]),
-        "threshold": _mean(asked),
-        "expected_favourable_by_rule": before,
-        "price_points": lost,
-    }
-
-
-def explored_by_group(
-    scored: Partitions, applicants: Partitions, schema: Schema
-) -> dict[str, dict[str, dict[str, int]]]:
-    """Count who was refused and who approved by draw in each group that the file names."""
-    columns = [ROW_ID, EXPLORED, PROPENSITY]
-    people = pd.concat(list(scored.columns(columns)), ignore_index=True)
-    people = people[people[PROPENSITY] < 1.0]
-    drawn = set(people[ROW_ID][people[EXPLORED]].astype(str))
-    refused, counts = set(people[ROW_ID].astype(str)), Counter[tuple[str, str, str]]()
-    for _, part in applicants.raw():
-        frame = part.frame
-        named = [name for name in schema.sensitive if name in frame and schema.id in frame]
-        ids = texts(frame[schema.id]) if named else pd.Series(dtype="str")
-        for name in named:
-            for row_id, group in zip(ids, frame[name].astype(str), strict=True):
-                if row_id in refused:
-                    counts[name, group, "refused"] += 1
-                    counts[name, group, "approved_by_draw"] += row_id in drawn
-    found: dict[str, dict[str, dict[str, int]]] = {}
-    for (name, group, kind), count in sorted(counts.items()):
-        found.setdefault(name, {}).setdefault(group, {})[kind] = count
-    return found
-
-
-def _mean(values: pd.Series) -> float | None:
-    return float(values.mean()) if len(values) else None
+    def describe(self) -> dict[str, float | str]:
+        """Return the share and the name of the key, which gives nothing of it away."""
+        return {"share": self.share, "key": key_name(self.key)}

@@ -25,6 +25,7 @@ from countermove.data.storage import (
     unseal,
 )
 from countermove.errors import ModelFileError, StorageError
+from countermove.production.scoring.exploring import EXPLORED, PROPENSITY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +39,7 @@ COMPARED = "compared"
 """Key of a manifest: how often the champion and the challenger beside it agree."""
 
 
-BESIDE = ("champion_decision", "challenger_decision", "challenger", "version")
+BESIDE = ("champion_decision", "challenger_decision")
 """Columns of parts that a challenger was beside."""
 
 
@@ -52,7 +53,7 @@ class BatchStart:
     model_sha256: str
     settings: str  # digest of all that decisions and advice depend on
     started_at: str
-    challenger: str = ""  # the version beside it; none of batches begun without one
+    challenger: str  # the version beside it; "": none
 
     def write(self, folder: Path) -> None:
         """Write it down, to the disk."""
@@ -67,7 +68,7 @@ class BatchStart:
         record = unseal(path.read_bytes(), str(path))
         texts = all(isinstance(value, str) for value in record.values())
         known = {entry.name for entry in fields(cls)}
-        if not texts or not known - {"challenger"} <= set(record) <= known:
+        if not texts or set(record) != known:
             raise ModelFileError(
                 f"{path} does not hold what it should; remove {folder} to begin the batch again "
                 "(nothing of it was published)"
@@ -165,17 +166,27 @@ def counted(finished: Path) -> dict[str, Any]:
 
 
 def _agreement(table: pa.Table) -> dict[str, int]:
-    """Count how a champion and the challenger beside it decided, and who decided."""
-    champion, challenger = (np.asarray(table[name]) > 0 for name in BESIDE[:2])
-    theirs = np.asarray(table["version"]) == np.asarray(table["challenger"])
+    """Count how a champion and the challenger beside it decided."""
+    champion, challenger = (np.asarray(table[name]) > 0 for name in BESIDE)
     masks = {
         "both_approve": champion & challenger,
         "both_refuse": ~champion & ~challenger,
         "only_champion_approves": champion & ~challenger,
         "only_challenger_approves": ~champion & challenger,
-        "decided_by_challenger": theirs,
     }
     return {name: int(mask.sum()) for name, mask in masks.items()}
+
+
+def drawn(finished: Path) -> dict[str, int]:
+    """Count whom the rule refused, and whom of them a draw approved."""
+    import pyarrow.parquet as pq
+
+    counts = {"refused": 0, "approved": 0}
+    for path in finished.glob("part-*.parquet"):
+        table = pq.read_table(path, columns=[EXPLORED, PROPENSITY])
+        counts["refused"] += int((table[PROPENSITY].to_numpy() < 1.0).sum())
+        counts["approved"] += int(table[EXPLORED].to_numpy().sum())
+    return counts
 
 
 def _digest(path: Path) -> str:

@@ -9,24 +9,19 @@ from dataclasses import dataclass
 from countermove.data.partitions import Partitions
 from countermove.data.schema import Schema
 from countermove.errors import ParameterError
-from countermove.production.draws import (
-    NEWEST,
-    ChallengerTerms,
-    ExplorationTerms,
-    PersonDraws,
-    draws_for,
-)
 from countermove.production.open_advice import AdviceRegister, Honoured
 from countermove.production.registry import Registry, StoredVersion
 from countermove.production.registry.records import sequence_of
-from countermove.production.scoring.exploring import Exploration
-from countermove.production.scoring.task import Beside, ScoreTask, ScoringRule, same_actions
+from countermove.production.scoring.exploring import Exploration, ExplorationTerms
+from countermove.production.scoring.task import ScoreTask, ScoringRule, same_actions
 from countermove.recourse.advise import AdviceTerms
 from countermove.recourse.lasting import NONE_KEPT, refits_of_model
 from countermove.recourse.pare import PromiseTerms
 from countermove.response import Response
 
 logger = logging.getLogger(__name__)
+NEWEST = "newest"
+"""Stands for the newest version that was kept since the champion was promoted."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ class ScoringSettings:
         How long advice is honoured: whoever follows it is approved, also by a later champion.
         None: no register is kept.
     challenger
-        A version that decides beside the champion; None: there is none.
+        A version whose decisions are recorded beside the champion's; None: there is none.
     exploration
         Whether refused people are approved by draw; None: nobody is.
     """
@@ -66,7 +61,7 @@ class ScoringSettings:
     seed: int
     said: AdviceTerms | None = None
     open_advice_days: int | None = None
-    challenger: ChallengerTerms | None = None
+    challenger: str | None = None
     exploration: ExplorationTerms | None = None
 
     @property
@@ -79,41 +74,25 @@ class ScoringSettings:
         self, champion: StoredVersion, challenger: StoredVersion | None, admitted: Partitions
     ) -> ScoreTask:
         """Return the work on admitted rows, with the advice that is open for their people."""
-        register, beside = self.register, None
-        if challenger is not None and self.challenger is not None:
-            beside = Beside(
-                self.rule_of(challenger), self.challenger.share, self._canary(challenger.version)
-            )
-        rule, honoured = self.rule_of(champion), None
+        register, honoured = self.register, None
         if register is not None:
             honoured = Honoured.of(register, self.registry, admitted)
-        return ScoreTask(rule, self.schema, honoured, beside)
-
-    def _canary(self, challenger: str) -> PersonDraws | None:
-        """Return whom a challenger decides for, other people for each; None: it does for nobody."""
-        if self.challenger is None or self.challenger.share is None:
-            return None
-        purpose = f"canary of {challenger}"
-        return draws_for(purpose, "score.challenger.share", self.schema.id is not None)
+        rule, explored = self.rule_of(champion), self.explored()
+        return ScoreTask(rule, self.schema, honoured, challenger, explored)
 
     def explored(self) -> Exploration | None:
         """Return how refused people are approved by draw; None: nobody is."""
         if self.exploration is None:
             return None
-        draws = draws_for("exploration", "score.exploration", self.schema.id is not None)
-        return Exploration(self.exploration, draws)
-
-    def check(self) -> None:
-        """Refuse draws that cannot be made, before anybody is looked at."""
-        self._canary("")
-        self.explored()
+        return self.exploration.keyed(self.schema.id is not None)
 
     def challenger_of(self, champion: StoredVersion, begun: str = "") -> StoredVersion | None:
         """Return the version beside a champion: that of a batch already begun, or the settings'."""
         if self.challenger is None:
             return None
-        named = self.challenger.version
-        version = named if named != NEWEST else begun or self._newest_kept(champion.version)
+        version: str | None = self.challenger
+        if version == NEWEST:
+            version = begun or self._newest_kept(champion.version)
         if version is None:
             logger.warning(
                 "score.challenger: no version was kept since %s became the champion; it decides "
@@ -122,7 +101,7 @@ class ScoringSettings:
             return None
         if version == champion.version:
             raise ParameterError(
-                f"score.challenger.version {version} is the champion itself: name another version, "
+                f"score.challenger {version} is the champion itself: name another version, "
                 f"or {NEWEST} for the newest that was kept"
             )
         return self.registry.load(version)

@@ -17,11 +17,10 @@ from countermove.data.rows import Rows, windows_of
 from countermove.data.schema import ROW_ID, Schema
 from countermove.data.storage import canonical_digest
 from countermove.execution import PartTask, matrix_of
-from countermove.production.draws import PersonDraws
 from countermove.production.open_advice import Honoured
 from countermove.production.registry import StoredVersion
+from countermove.production.scoring.exploring import EXPLORED, PROPENSITY, Exploration
 from countermove.recourse.advise import (
-    CODES,
     AdviceTerms,
     arrow_advice,
     decide,
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
 VERSION = "version"
 CERTIFICATE = "certificate"
 OUTSIDE = "outside_training_range"
+CHALLENGER = "challenger"
 CHAMPION_DECISION, CHALLENGER_DECISION = "champion_decision", "challenger_decision"
-CHALLENGER, CANARY_DRAW = "challenger", "canary_draw"
 RANGE = "training_range"
 """Key of a model's facts: the least and the largest value of each training column."""
 ROUNDING = 1e-9
@@ -123,29 +122,6 @@ def _plain(said: Any) -> str:
     return json.dumps(said, sort_keys=True, default=str)
 
 
-@dataclass(frozen=True)
-class Beside:
-    """The challenger of a batch: it decides for a drawn share of the people, or for nobody."""
-
-    rule: ScoringRule
-    share: float | None = None
-    draws: PersonDraws | None = None
-
-    def describe(self, schema: Schema) -> dict[str, Any]:
-        """Return what decisions depend on, JSON-ready."""
-        draws = None if self.draws is None else self.draws.fingerprint()
-        return self.rule.describe(schema) | {"share": self.share, "draws": draws}
-
-
-@dataclass(frozen=True)
-class _Applicants:
-    """People of a part, in original units."""
-
-    ids: NDArray[np.str_]
-    given: Floats
-    windows: Any
-
-
 class ScoreTask(PartTask):
     """Decide about admitted applicants and advise the refused."""
 
@@ -154,105 +130,67 @@ class ScoreTask(PartTask):
         rule: ScoringRule,
         schema: Schema,
         honoured: Honoured | None = None,
-        beside: Beside | None = None,
+        challenger: StoredVersion | None = None,
+        exploration: Exploration | None = None,
     ) -> None:
-        self.rule, self.schema, self.beside = rule, schema, beside
+        self.rule, self.schema, self.challenger = rule, schema, challenger
+        self.exploration = exploration
         self.honoured = Honoured() if honoured is None else honoured
         self.columns = (ROW_ID, *schema.feature_names, *schema.carried_windows)
-
-    @property
-    def rules(self) -> tuple[ScoringRule, ...]:
-        """The rules that decide: the champion, and a challenger with a share."""
-        beside = self.beside
-        return (self.rule,) if beside is None or beside.draws is None else (self.rule, beside.rule)
 
     def __call__(self, rows: pa.Table, first_row: int) -> pa.Table:
         """Return decision and advice for each person, in original units and in words."""
         import pyarrow as pa
 
-        windows = rows.select(list(self.schema.carried_windows)).to_pandas()
-        people = _Applicants(
-            rows[ROW_ID].to_numpy(zero_copy_only=False),
-            matrix_of(rows, self.schema.feature_names),
-            windows_of(windows, self.schema),
-        )
-        table, n = self._advised(self.rule, people), len(rows)
-        theirs, compared = np.zeros(n, dtype=np.bool_), dict[str, pa.Array]()
-        if self.beside is not None:
-            theirs, compared = self._compared(self.beside, people, table)
-        if len(self.rules) > 1:
-            table = _chosen(table, self._advised(self.rules[1], people), theirs)
-        followed = self.rule.said.phrases["followed"]
-        table = self.honoured.applied(table, people.given, self.schema.feature_names, followed)
+        rule, names = self.rule, self.schema.feature_names
+        given, ids = matrix_of(rows, names), rows[ROW_ID].to_numpy(zero_copy_only=False)
+        carried = rows.select(list(self.schema.carried_windows)).to_pandas()
+        X, n = rule.model.standardiser.transform(given), len(rows)
+        people = Rows(ids, X, np.full(n, np.nan), pd.DataFrame(), windows_of(carried, self.schema))
+        terms = (self.schema, rule.response, rule.terms, rule.seed, rule.said)
+        table = decide_and_advise(rule.model, people, *terms).table
+        said = {
+            VERSION: pa.repeat(rule.version, n),
+            CERTIFICATE: pa.array([rule.certificate] * n, pa.string()),
+            OUTSIDE: pa.array(outside_training_range(rule.model, X)),
+        } | self._shadow(given, table)
+        table = self.honoured.applied(table, given, names, rule.said.phrases["followed"])
+        if self.exploration is not None:
+            table = self.exploration.applied(table, rule.said.phrases["approved"])
+            drawn = (EXPLORED, PROPENSITY)
+            said |= {name: pa.array(table.pop(name).to_numpy()) for name in drawn}
         found = arrow_advice(table)
-        for name, column in (self._decided_by(people, theirs) | compared).items():
+        for name, column in said.items():
             found = found.append_column(name, column)
         return found.replace_schema_metadata(None)
 
-    def _advised(self, rule: ScoringRule, people: _Applicants) -> pd.DataFrame:
-        """Return what a rule decides and advises."""
-        X = rule.model.standardiser.transform(people.given)
-        rows = Rows(people.ids, X, np.full(len(X), np.nan), pd.DataFrame(), people.windows)
-        given = (rule.model, rows, self.schema, rule.response, rule.terms, rule.seed, rule.said)
-        return decide_and_advise(*given).table
-
-    def _compared(
-        self, beside: Beside, people: _Applicants, table: pd.DataFrame
-    ) -> tuple[NDArray[np.bool_], dict[str, pa.Array]]:
-        """Return for whom the challenger decides, and what both rules say about everybody."""
+    def _shadow(self, given: Floats, table: pd.DataFrame) -> dict[str, pa.Array]:
+        """Return what the champion and the challenger beside it say about everybody."""
         import pyarrow as pa
 
-        model, theirs = beside.rule.model, np.zeros(len(people.ids), dtype=np.bool_)
-        approved, probability = decide(model, model.standardiser.transform(people.given))
-        said = {
-            CHAMPION_DECISION: table["decision"].to_numpy(np.int64),
-            "champion_probability": table["probability"].to_numpy(np.float64),
-            CHALLENGER_DECISION: np.where(approved, 1, -1).astype(np.int64),
-            "challenger_probability": probability,
-        }
-        if beside.draws is not None and beside.share is not None:
-            said[CANARY_DRAW] = beside.draws.of(map(str, people.ids))
-            theirs = said[CANARY_DRAW] < beside.share
-        version = {CHALLENGER: pa.repeat(beside.rule.version, len(people.ids))}
-        return theirs, version | {name: pa.array(column) for name, column in said.items()}
-
-    def _decided_by(self, people: _Applicants, theirs: NDArray[np.bool_]) -> dict[str, pa.Array]:
-        """Return everybody's version and certificate, and who is unlike all it was trained on."""
-        import pyarrow as pa
-
-        names = np.full(len(theirs), self.rule.version, dtype=object)
-        promises = np.full(len(theirs), self.rule.certificate, dtype=object)
-        outside = self._outside(self.rule, people)
-        if theirs.any():
-            other = self.rules[1]
-            names[theirs], promises[theirs] = other.version, other.certificate
-            outside[theirs] = self._outside(other, people)[theirs]
+        if self.challenger is None:
+            return {}
+        model = self.challenger.model
+        approved, probability = decide(model, model.standardiser.transform(given))
         return {
-            VERSION: pa.array(names, pa.string()),
-            CERTIFICATE: pa.array(promises, pa.string()),
-            OUTSIDE: pa.array(outside),
+            CHALLENGER: pa.repeat(self.challenger.version, len(table)),
+            # A copy: whoever followed advice or is drawn is approved in the table later.
+            CHAMPION_DECISION: pa.array(table["decision"].to_numpy(np.int64, copy=True)),
+            "champion_probability": pa.array(table["probability"].to_numpy(np.float64)),
+            CHALLENGER_DECISION: pa.array(np.where(approved, 1, -1).astype(np.int64)),
+            "challenger_probability": pa.array(probability),
         }
-
-    def _outside(self, rule: ScoringRule, people: _Applicants) -> NDArray[np.object_]:
-        return outside_training_range(rule.model, rule.model.standardiser.transform(people.given))
 
     def fingerprint(self) -> str:
         """Return a digest of the version, the people, the terms and the release."""
         said = self.rule.describe(self.schema) | {"release": version("countermove")}
         if self.honoured.people:
             said["honoured"] = _plain(self.honoured.describe())
-        if self.beside is not None:
-            said["beside"] = self.beside.describe(self.schema)
+        if self.challenger is not None:
+            said[CHALLENGER] = [self.challenger.version, self.challenger.sha256]
+        if self.exploration is not None:
+            said["exploration"] = self.exploration.describe()
         return canonical_digest(said)
-
-
-def _chosen(own: pd.DataFrame, other: pd.DataFrame, theirs: NDArray[np.bool_]) -> pd.DataFrame:
-    """Return the advice of the rule that decided; a version without reasons gives none."""
-    found = pd.concat([own[~theirs], other[theirs]]).sort_index()
-    if CODES in found:
-        lists = [codes if isinstance(codes, list) else [] for codes in found[CODES]]
-        found[CODES] = pd.Series(lists, found.index, dtype=object)
-    return found
 
 
 def outside_training_range(model: PublishedModel, X: Floats) -> NDArray[np.object_]:

@@ -1,4 +1,4 @@
-"""Kill -9 while a batch is scored by two rules, with approvals by draw: nobody loses anything.
+"""Kill -9 while a batch is scored beside a challenger, with approvals by draw: nothing is lost.
 
 The batch is published whole or not at all, its advice is in the register before, and the next run
 decides the same about everybody, whichever step the last one died at.
@@ -18,7 +18,7 @@ from countermove.production.registry import Registry
 from .test_killed_promotions import champion_of, copied
 
 POINTS = 60
-"""Kill points over a batch with a canary and exploration."""
+"""Kill points over a batch with a challenger beside and exploration."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def read(folder: Path) -> pd.DataFrame:
 def advised(folder: Path) -> dict[str, dict[str, str]]:
     """Return, by batch, who is advised by which version."""
     kept = AdviceRegister(Registry(str(folder / "models"))).open()
-    return {batch.batch: {person: batch.by(person) for person in batch.people} for batch in kept}
+    return {batch.batch: dict.fromkeys(batch.people, batch.version) for batch in kept}
 
 
 def check(forker, folder: Path, source: Path, told: pd.DataFrame) -> bool:
@@ -81,8 +81,8 @@ def walk(forker, office: Path, unhurt: tuple[pd.DataFrame, int], folder: Path, p
 @pytest.mark.slow
 def test_some_steps(scoring_forker, office, unhurt, tmp_path):
     told, _ = unhurt
-    assert told["explored"].sum() == 3
-    assert len(set(told["version"])) == 2
+    assert told["explored"].sum() > 3
+    assert len(set(told["challenger"])) == 1
     assert walk(scoring_forker, office, unhurt, tmp_path / "place", points=8) < 8
 
 
