@@ -16,7 +16,7 @@ MEMBERS = (
     ("people/costs.py", "KINDS"),
     ("scores/storage.py", "_KINDS"),
     ("recourse/problem.py", "METHODS"),
-    ("transfer/bounds/__init__.py", "BOUNDS"),
+    ("transfer/bounds.py", "BOUNDS"),
     ("reporting/page.py", "SECTIONS"),
 )
 

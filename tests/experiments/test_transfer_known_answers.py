@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.transfer.populations import induced_error
 
 from countermove.errors import DataError, ParameterError
 from countermove.experiments.transfer.known_answers import (
@@ -38,7 +39,7 @@ def test_weights_on_cells_are_exact():
 def test_the_loss_is_that_of_the_continuous_population():
     held = named(strategic_bounds(logistic(12.0), 0.2))["4.2"]
     law = lambda x: 1.0 / (1.0 + np.exp(-12.0 * (x - 0.5)))  # noqa: E731
-    errors = [UniformResponse(k / GRID, 0.2).induced_error(law) for k in range(40, 161)]
+    errors = [induced_error(UniformResponse(k / GRID, 0.2), law) for k in range(40, 161)]
     assert held.truth == pytest.approx(errors[60] - min(errors), abs=1e-4)
 
 

@@ -108,26 +108,6 @@ def test_the_rule_asks_for_the_threshold_and_the_score_stays():
     assert plain.rule is stored.score
 
 
-def test_a_model_of_the_first_format_decides_as_it_did(tmp_path):
-    """Format 1 folded the threshold into the intercept; what it decided stays to the last bit."""
-    made = model()
-    folded = made.score.at_threshold(0.7)
-    stored = replace(made, score=folded)
-    description = storage._described(stored, storage._files(stored))
-    del description["threshold"]
-    description |= {"format_version": 1, "about": {"threshold": 0.7, "seed": 0}}
-    digest = storage.canonical_digest(description)
-    (tmp_path / DESCRIPTION).write_text(json.dumps(description | {"sha256": digest}))
-    (tmp_path / WEIGHTS).write_bytes(storage._weights(folded))
-    loaded = load_model(tmp_path, SCHEMA)
-    assert torch.equal(loaded.rule.bias, folded.bias)
-    assert loaded.score.bias.item() == pytest.approx(made.score.bias.item(), abs=1e-15)
-    assert (loaded.threshold, loaded.about) == (0.7, {"seed": 0})
-    save_model(loaded, tmp_path / "again")
-    again = load_model(tmp_path / "again")
-    assert again.rule.bias.item() == pytest.approx(folded.bias.item(), abs=1e-15)
-
-
 def test_description_says_what_made_it(stored):
     description = json.loads((stored / DESCRIPTION).read_text())
     assert description["format_version"] == storage.FORMAT_VERSION

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from countermove.transfer.shifts import UniformResponse
+
 CELLS = 8
 
 
@@ -84,3 +86,10 @@ def divergence(one: Populations, other: Populations) -> np.ndarray:
 
 def weight_variance(source: Populations, induced: Populations) -> np.ndarray:
     return (induced.mass**2 / source.mass).sum(axis=(1, 2)) - 1.0
+
+
+def induced_error(people: UniformResponse, chances, cells: int = 20_000) -> float:
+    """Return the error of a threshold on the people it induces, by the midpoint rule."""
+    x = (np.arange(cells) + 0.5) / cells
+    wrong = np.where(x >= people.threshold, 1.0 - chances(x), chances(x))
+    return float(np.mean(people.weights(x) * wrong))

@@ -7,7 +7,7 @@ import pytest
 
 from countermove.errors import ParameterError
 from countermove.experiments.transfer.known_answers import MeanEstimation
-from countermove.transfer.bandit import Baseline, bandit_descent
+from countermove.transfer.bandit import bandit_descent
 
 START = np.zeros(2)
 
@@ -64,8 +64,22 @@ def test_rules_stay_in_the_ball():
 
 
 def test_the_baseline_is_the_mean_of_losses_seen_before():
-    baseline = Baseline(used=True)
-    assert [baseline.excess(loss) for loss in (3.0, 5.0, 4.0)] == [3.0, 2.0, 0.0]
+    """Losses of 3, 5 and 4 count as 3, 2 and 0 against it: each step is as long as that."""
+    losses, rules = iter((3.0, 5.0, 4.0)), []
+
+    def watch(rule, rng):
+        rules.append(rule)
+        return next(losses)
+
+    rng = np.random.default_rng(0)
+    options = {"method": "one_point_baseline", "step": 1e-3, "probe": 0.5, "deployments": 3}
+    end = bandit_descent(watch, START, rng, **options).rule
+    rng, rule = np.random.default_rng(0), START
+    for loss in (3.0, 2.0, 0.0):
+        direction = rng.normal(size=2)
+        direction /= np.linalg.norm(direction)
+        rule = rule - 1e-3 * (2 / 0.5) * loss * direction
+    assert end == pytest.approx(rule)
 
 
 @pytest.mark.parametrize(

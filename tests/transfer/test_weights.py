@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.transfer.populations import induced_error
 
 from countermove.errors import DataError, ParameterError
 from countermove.transfer.sample import Pair, Sample
@@ -75,11 +76,10 @@ def test_reweighting_the_source_finds_the_best_deployed_threshold():
     weights = np.stack([person.weights(x) for person in people])
     losses = np.stack([(x >= t) != y for t in thresholds]).astype(float)
     found = reweighted_erm(weights, losses)
-    exact = np.array([person.induced_error(chances) for person in people])
+    exact = np.array([induced_error(person, chances) for person in people])
     assert found.risks == pytest.approx(exact, abs=0.01)
     assert exact[found.index] == pytest.approx(exact.min(), abs=0.002)
-    assert found.mean_weights == pytest.approx(1.0, abs=0.01)
-    assert np.all(found.effective_rows < 60_000)
+    assert weights.mean(axis=1) == pytest.approx(1.0, abs=0.01)
     # The source-optimal threshold is another one.
     assert abs(thresholds[found.index] - 0.5) > 0.05
 

@@ -43,8 +43,8 @@ from countermove.transfer.bounds import (
     theorem_5_1,
     theorem_5_2,
 )
-from countermove.transfer.bounds.holdout import direct_bounds
 from countermove.transfer.estimates import threshold_divergence_upper
+from countermove.transfer.holdout import direct_bounds
 from countermove.transfer.sample import Pair, Sample
 from countermove.transfer.weights import variance_upper
 

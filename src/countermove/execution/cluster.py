@@ -84,10 +84,6 @@ class DaskMapper(Mapper):
         if failed is not None:
             raise failed[1]
 
-    def executor(self) -> Any:
-        """Return the cluster as a `concurrent.futures.Executor`."""
-        return self._client.get_executor(pure=False)
-
     def close(self) -> None:
         """Leave the cluster; one that this process started ends with the process."""
         self._client.close()

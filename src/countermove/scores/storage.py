@@ -39,11 +39,9 @@ from countermove.scores.representation import RepresentationScore
 from countermove.scores.trees import TreeScore
 
 FORMAT_VERSION = 2
-"""1 had no ``threshold``: it was folded into the intercept, and `about` named it."""
-READS = (1, 2)
 WEIGHTS = "score.safetensors"
 COVARIANCE = "covariance.safetensors"
-"""Only there where the rule knows its covariance: models stored before had none."""
+"""Only there where the rule knows its covariance."""
 REFITS = "refits.safetensors"
 """Only there where a score without a covariance was fitted again to rows drawn from its own."""
 DESCRIPTION = "model.json"
@@ -222,8 +220,6 @@ def _unpacked(
         raise ModelFileError(f"{where}/{WEIGHTS} does not fit its description: {error}") from error
     standardiser = Standardiser.from_json(description["standardiser"])
     about, made_for = description["about"], description["schema_digest"]
-    if description["format_version"] == 1:
-        return _unfolded(PublishedModel(score, standardiser, made_for, about)), digest
     covariance = _read_covariance(read, where, description, score)
     refits = _read_refits(read, where, description)
     threshold = description["threshold"]
@@ -297,19 +293,6 @@ def _read_refits(
         raise ModelFileError(f"{where}/{REFITS} holds no refits: {error}") from error
 
 
-def _unfolded(stored: PublishedModel) -> PublishedModel:
-    """Return a model of format 1, whose score is the final rule, with score and threshold apart."""
-    about = {key: value for key, value in stored.about.items() if key != "threshold"}
-    threshold = float(stored.about.get("threshold", 0.5))
-    if threshold == 0.5:
-        return replace(stored, about=about)
-    score = stored.score.at_threshold(1.0 - threshold, stored.probability_slope)
-    model = replace(stored, score=score, about=about, threshold=threshold)
-    # Folding the threshold in again could differ from the stored rule in the last digit.
-    vars(model)["rule"] = stored.score
-    return model
-
-
 def _weights(score: Score) -> bytes:
     weights: bytes = save_tensors({k: v.contiguous() for k, v in score.state_dict().items()})
     return weights
@@ -362,10 +345,10 @@ def _read_description(content: bytes, path: str) -> tuple[dict[str, Any], str]:
             f"{path} is not a model description: {type(error).__name__}: {str(error)[:200]}; "
             "restore the file or use another version"
         ) from error
-    if description.get("format_version") not in READS:
+    if description.get("format_version") != FORMAT_VERSION:
         raise ModelFileError(
             f"{path} has format version {description.get('format_version')!r}, this release reads "
-            f"{' and '.join(map(str, READS))}; load it with the release that wrote it "
+            f"{FORMAT_VERSION}; load it with the release that wrote it "
             f"({description.get('package_version')})"
         )
     if digest != recorded:

@@ -9,7 +9,7 @@ from countermove._lazy import lazy
 if TYPE_CHECKING:
     from countermove.transfer.bandit import bandit_descent
     from countermove.transfer.bounds import all_bounds
-    from countermove.transfer.bounds.holdout import error_after_response_bound
+    from countermove.transfer.holdout import error_after_response_bound
     from countermove.transfer.induced import fit_chances, induce
     from countermove.transfer.minimise import ScoredPeople, minimise_induced_risk
     from countermove.transfer.optimal import suboptimality
@@ -48,7 +48,7 @@ _HOMES = {
     "UniformResponse": "shifts",
     "all_bounds": "bounds",
     "bandit_descent": "bandit",
-    "error_after_response_bound": "bounds.holdout",
+    "error_after_response_bound": "holdout",
     "fit_chances": "induced",
     "induce": "induced",
     "minimise_induced_risk": "minimise",

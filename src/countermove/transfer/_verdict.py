@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from countermove.certificates.intervals import per_cent
-from countermove.transfer.bounds._setting import Setting
+from countermove.transfer.bounds import Setting
 from countermove.transfer.estimates import Range, share_range
 from countermove.transfer.optimal import difference
 from countermove.transfer.sample import Labels

@@ -69,27 +69,6 @@ def bandit_descent(
     ParameterError
         For an unknown method or a step, probe or radius that makes no sense.
     """
-    _check(method, deployments, step, probe, radius)
-    rule = np.asarray(start, np.float64).copy()
-    inner = (1.0 - probe) * radius
-    per_step = 2 if method == "two_point" else 1
-    baseline = Baseline(method == "one_point_baseline")
-    for _ in range(deployments // per_step):
-        direction = rng.normal(size=rule.shape)
-        direction /= np.linalg.norm(direction)
-        loss = watch(rule + probe * direction, rng)
-        if per_step == 2:
-            excess = 0.5 * (loss - watch(rule - probe * direction, rng))
-        else:
-            excess = baseline.excess(loss)
-        rule = rule - step * (len(rule) / probe) * excess * direction
-        length = float(np.linalg.norm(rule))
-        if length > inner:
-            rule *= inner / length
-    return BanditRun(rule, deployments // per_step * per_step)
-
-
-def _check(method: str, deployments: int, step: float, probe: float, radius: float) -> None:
     if method not in get_args(Method):
         raise ParameterError(f"method is one of {', '.join(get_args(Method))}; got {method!r}")
     if not (step > 0.0 and 0.0 < probe < 1.0 and radius > 0.0 and deployments >= 2):
@@ -97,17 +76,22 @@ def _check(method: str, deployments: int, step: float, probe: float, radius: flo
             "expected step > 0, probe in (0, 1), radius > 0 and at least 2 deployments, got "
             f"{step}, {probe}, {radius} and {deployments}"
         )
-
-
-class Baseline:
-    """The mean of the losses seen before, which is subtracted from the next; or 0."""
-
-    def __init__(self, used: bool) -> None:
-        self.used, self.seen, self.mean = used, 0, 0.0
-
-    def excess(self, loss: float) -> float:
-        """Return a loss above the baseline, and count it from then on."""
-        above = loss - self.mean if self.used else loss
-        self.seen += 1
-        self.mean += (loss - self.mean) / self.seen
-        return above
+    rule = np.asarray(start, np.float64).copy()
+    inner = (1.0 - probe) * radius
+    per_step = 2 if method == "two_point" else 1
+    mean = 0.0
+    for seen in range(deployments // per_step):
+        direction = rng.normal(size=rule.shape)
+        direction /= np.linalg.norm(direction)
+        loss = watch(rule + probe * direction, rng)
+        if per_step == 2:
+            excess = 0.5 * (loss - watch(rule - probe * direction, rng))
+        else:
+            excess = loss - mean
+            if method == "one_point_baseline":
+                mean += (loss - mean) / (seen + 1)
+        rule = rule - step * (len(rule) / probe) * excess * direction
+        length = float(np.linalg.norm(rule))
+        if length > inner:
+            rule *= inner / length
+    return BanditRun(rule, deployments // per_step * per_step)

@@ -9,9 +9,9 @@ risk is a step function: every threshold, or a grid refined around its best, is 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,9 +25,10 @@ from countermove.transfer.shifts import Replicator, TargetShift, check_share, sh
 
 RiskAndSlope = Callable[[float], tuple[float, float]]
 
-SHRINK, SUFFICIENT = 0.5, 1e-4
+SUFFICIENT = 1e-4
 """Armijo's rule: halve the step until the risk falls by this share of what the slope says."""
-
+LONGEST, STEPS, STILL = 0.5, 500, 1e-9
+"""Of a descent: its longest step, so that it stays in its valley, how many, and the least."""
 TRIED = 60
 """Thresholds tried at once before the search goes into the neighbourhood of the best."""
 TINY = 1e-12
@@ -161,14 +162,11 @@ class ScoredPeople:
         return Sample(values(score_of(self.rule), np.asarray(self.X)), self.y)
 
 
-@dataclass(frozen=True)
-class ThresholdDescent:
-    """Where one descent ended: start, threshold, risk, steps, whether it stands still there."""
+class ThresholdDescent(NamedTuple):
+    """Where one descent ended, and whether it stands still there."""
 
-    start: float
     threshold: float
     risk: float
-    steps: int
     still: bool
 
 
@@ -187,29 +185,26 @@ class InducedMinimum:
 def minimise_induced_risk(
     problem: ThresholdProblem | ScoredPeople,
     bounds: tuple[float, float] | None = None,
-    starts: Sequence[float] | None = None,
 ) -> InducedMinimum:
     """Return the threshold whose rule errs least on the people it induces.
 
     Parameters
     ----------
     problem
-        The paper's classes and their answer, descended from several starts; or a real score and
-        real people, whose thresholds are tried. Judge the latter on other people.
+        The paper's classes and their answer, descended from the source-optimal threshold and nine
+        between the bounds; or a real score and real people, whose thresholds are tried. Judge the
+        latter on other people.
     bounds
         Thresholds allowed; None: -5 to 5 for the paper's classes, the scores for real people.
         Without bounds a fitness such as accuracy has no minimiser: driving one class out makes
         every decision right.
-    starts
-        Where to start; None: the source-optimal threshold and nine between the bounds.
     """
     if isinstance(problem, ScoredPeople):
         return _smallest_step(problem, bounds)
     low, high = bounds = (-5.0, 5.0) if bounds is None else bounds
     if not low < high:
         raise ParameterError(f"bounds must be (low, high) with low < high, got {bounds!r}")
-    if starts is None:
-        starts = (problem.source_best, *np.linspace(low, high, 11)[1:-1].tolist())
+    starts = (problem.source_best, *np.linspace(low, high, 11)[1:-1].tolist())
 
     def risk_and_slope(theta: float) -> tuple[float, float]:
         return float(problem.risk(theta)), float(problem.slope(theta))
@@ -251,31 +246,25 @@ def _smallest_step(problem: ScoredPeople, bounds: tuple[float, float] | None) ->
 
 
 def descend(
-    risk_and_slope: RiskAndSlope,
-    start: float,
-    bounds: tuple[float, float],
-    longest: float = 0.5,
-    max_steps: int = 500,
-    tolerance: float = 1e-9,
+    risk_and_slope: RiskAndSlope, start: float, bounds: tuple[float, float]
 ) -> ThresholdDescent:
     """Follow the negative slope, projected on the bounds, with Armijo's rule for its length."""
-    # No step is longer than `longest`, so that a descent stays in its valley; on flat stretches the
-    # factor of the slope doubles from step to step.
+    # On flat stretches the factor of the slope doubles from step to step.
     low, high = bounds
     theta, step = start, 1.0
     risk, slope = risk_and_slope(theta)
-    for taken in range(max_steps):
+    for _ in range(STEPS):
         step *= 2.0
         while True:
-            moved = min(max(theta - min(max(step * slope, -longest), longest), low), high)
+            moved = min(max(theta - min(max(step * slope, -LONGEST), LONGEST), low), high)
             new_risk, new_slope = risk_and_slope(moved)
             if new_risk <= risk - SUFFICIENT * slope * (theta - moved) or step < TINY:
                 break
-            step *= SHRINK
-        if abs(moved - theta) <= tolerance:
-            return ThresholdDescent(start, theta, risk, taken, still=True)
+            step *= 0.5
+        if abs(moved - theta) <= STILL:
+            return ThresholdDescent(theta, risk, still=True)
         theta, risk, slope = moved, new_risk, new_slope
-    return ThresholdDescent(start, theta, risk, max_steps, still=False)
+    return ThresholdDescent(theta, risk, still=False)
 
 
 def smallest_on_interval(

@@ -23,11 +23,17 @@ from countermove.response import Response
 from countermove.response.response_set import members_of
 from countermove.scores.storage import PublishedModel
 from countermove.transfer._verdict import verdict
-from countermove.transfer.bounds import all_bounds
-from countermove.transfer.bounds._any_shift import theorem_3_1, theorem_3_2, theorem_3_3
-from countermove.transfer.bounds._setting import ANSWERS, Setting, choose
-from countermove.transfer.bounds.holdout import direct_bounds
+from countermove.transfer.bounds import (
+    ANSWERS,
+    Setting,
+    all_bounds,
+    choose,
+    theorem_3_1,
+    theorem_3_2,
+    theorem_3_3,
+)
 from countermove.transfer.estimates import share_range
+from countermove.transfer.holdout import direct_bounds
 from countermove.transfer.induced import Chances, Deployments, calibration, fit_chances, support
 from countermove.transfer.optimal import difference
 from countermove.transfer.sample import Labels

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 
@@ -148,8 +147,6 @@ def _check_rates(true_positive: Value, false_positive: Value) -> None:
 ChanceAt = Callable[[Floats], Floats]
 """The chance of label +1 at a feature, shape (n,) to shape (n,)."""
 
-Edge = Literal["renormalise", "clip"]
-
 
 @dataclass(frozen=True)
 class UniformResponse:
@@ -158,6 +155,8 @@ class UniformResponse:
     People in :math:`[\tau - B, \tau)` succeed with probability :math:`1 - (\tau - x)/B` and
     then land uniformly on :math:`[\tau, x + B]` (Setups 1 to 4 in the one reading under which
     Lemma A.3 holds). The law of a mover's label is that of the new place.
+    Lemma A.3 does not say what happens where :math:`[\tau, x + B]` reaches beyond 1, and its
+    weights then sum to less than 1: here people land uniformly on :math:`[\tau, 1]`.
 
     Parameters
     ----------
@@ -165,18 +164,10 @@ class UniformResponse:
         :math:`\tau`, in [0, 1).
     budget
         :math:`B`, in (0, 1].
-    edge
-        What happens to people whose :math:`[\tau, x + B]` reaches beyond 1. Lemma A.3 does
-        not say, and its weights then sum to less than 1. ``renormalise``: they land
-        uniformly on :math:`[\tau, 1]`, and the weights have mean 1 again. ``clip``: they stop
-        at 1, where an atom gathers, so that the variance of the weights is infinite.
-        Below 0 there is nobody to move, so :math:`\tau < B` needs no such choice (the printed
-        weights, which count people below 0, sum to more than 1 there).
     """
 
     threshold: float
     budget: float
-    edge: Edge = "renormalise"
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.threshold < 1.0:
@@ -185,31 +176,6 @@ class UniformResponse:
             )
         if not 0.0 < self.budget <= 1.0:
             raise ParameterError(f"budget must lie in (0, 1], got {self.budget!r}")
-        if self.edge not in get_args(Edge):
-            raise ParameterError(f"edge is 'renormalise' or 'clip', got {self.edge!r}")
-
-    @property
-    def interior(self) -> bool:
-        r"""Whether :math:`B \le \tau \le 1 - B`, where Lemma A.3 holds as printed."""
-        return self.budget <= self.threshold <= 1.0 - self.budget
-
-    @property
-    def moved(self) -> float:
-        """The share of people who move."""
-        lowest = max(0.0, self.threshold - self.budget)
-        reach = self.threshold - lowest
-        return reach * (1.0 - reach / (2.0 * self.budget))
-
-    @property
-    def beyond(self) -> float:
-        r"""The share that would land beyond 1, :math:`(\tau + B - 1)_+^2 / 2B`."""
-        over = max(0.0, self.threshold + self.budget - 1.0)
-        return over**2 / (2.0 * self.budget)
-
-    @property
-    def atom(self) -> float:
-        """The share gathered at exactly 1."""
-        return self.beyond if self.edge == "clip" else 0.0
 
     def weights(self, x: Floats) -> Floats:
         r"""Return the density of the people after response at x, shape (n,); the source's is 1.
@@ -220,17 +186,15 @@ class UniformResponse:
             1 + (\tau - x + B)/B & \tau \le x < \tau + B
             \end{cases}
 
-        for :math:`B \le \tau \le 1 - B`; nearer to the edges as described under ``edge``.
+        for :math:`B \le \tau \le 1 - B`.
         """
         x = _on_unit_interval(x)
         tau, budget = self.threshold, self.budget
         # Who can land at x started between x - B and tau, and at each such start z the chance
         # of success over the length of the landing interval is 1/B ...
         earliest = np.maximum(np.maximum(x - budget, 0.0), tau - budget)
-        latest = min(tau, 1.0 - budget) if self.edge == "renormalise" else tau
-        arrivals = np.maximum(latest - earliest, 0.0) / budget
-        if self.edge == "renormalise":
-            arrivals = arrivals + self._arrivals_of_the_crowded()
+        arrivals = np.maximum(min(tau, 1.0 - budget) - earliest, 0.0) / budget
+        arrivals = arrivals + self._arrivals_of_the_crowded()
         stay = np.where(x >= tau - budget, (tau - x) / budget, 1.0)
         weights: Floats = np.where(x < tau, stay, 1.0 + arrivals)
         return weights
@@ -272,8 +236,6 @@ class UniformResponse:
         simpson = np.array([1.0, 4.0, 1.0]) / 6.0
         mean = float((right - left) @ (simpson @ values))
         square = float((right - left) @ (simpson @ values**2))
-        if self.atom > 0.0 and not printed:
-            return mean + self.atom, np.inf
         return mean, square - mean**2
 
     def _kinks(self) -> Floats:
@@ -286,9 +248,7 @@ class UniformResponse:
         tau, budget = self.threshold, self.budget
         gap = tau - x
         succeeds = (gap > 0) & (gap <= budget) & (rng.random(len(x)) < 1.0 - gap / budget)
-        end = x + budget
-        if self.edge == "renormalise":
-            end = np.minimum(end, 1.0)
+        end = np.minimum(x + budget, 1.0)
         landed = np.minimum(tau + rng.random(len(x)) * (end - tau), 1.0)
         return np.where(succeeds, landed, x)
 
@@ -323,13 +283,6 @@ class UniformResponse:
         source = Sample(x - zero, before, x[:, None])
         induced = Sample(after - zero, then, after[:, None])
         return Pair(source, induced, labels, paired=True)
-
-    def induced_error(self, chances: ChanceAt, cells: int = 20_000) -> float:
-        r"""Return :math:`\mathrm{Err}_{D(h)}(h)` under ``follow``, by the midpoint rule."""
-        x = (np.arange(cells) + 0.5) / cells
-        wrong = np.where(x >= self.threshold, 1.0 - chances(x), chances(x))
-        at_one = self.atom * (1.0 - float(chances(np.ones(1))[0]))
-        return float(np.mean(self.weights(x) * wrong)) + at_one
 
 
 def _labels(luck: Floats, chances: Floats) -> Floats:

@@ -128,10 +128,7 @@ class ReweightedMinimum:
     """The candidate with the smallest reweighted loss."""
 
     index: int  # of the candidate
-    risk: float  # its reweighted loss
-    risks: Floats  # of all candidates, shape (m,)
-    mean_weights: Floats  # 1 in expectation if the source covers the induced people
-    effective_rows: Floats  # (sum w)^2 / sum w^2: how many rows really count, shape (m,)
+    risks: Floats  # reweighted losses of all candidates, shape (m,)
 
 
 def reweighted_erm(weights: Floats, losses: Floats) -> ReweightedMinimum:
@@ -152,29 +149,17 @@ def reweighted_erm(weights: Floats, losses: Floats) -> ReweightedMinimum:
             "weights and losses must both have shape (candidates, rows), got "
             f"{weights.shape} and {losses.shape}"
         )
-    _refuse_negative(weights)
-    means = weights.mean(axis=1)
-    if np.any(means == 0.0):
-        nobody = np.flatnonzero(means == 0.0)
-        raise DataError(
-            f"all weights of candidate(s) {shown(nobody)} are 0: the people they induce are "
-            "nowhere among the source rows"
-        )
-    risks = (weights * losses).mean(axis=1)
-    best = int(np.argmin(risks))
-    return ReweightedMinimum(
-        index=best,
-        risk=float(risks[best]),
-        risks=risks,
-        mean_weights=means,
-        effective_rows=weights.sum(axis=1) ** 2 / (weights**2).sum(axis=1),
-    )
-
-
-def _refuse_negative(weights: Floats) -> None:
     wrong = np.argwhere(~(np.isfinite(weights) & (weights >= 0.0)))
     if len(wrong):
         listed = shown(f"candidate {j}, row {i} ({weights[j, i]:g})" for j, i in wrong)
         raise DataError(
             f"weights must be finite and not negative, not so for {listed}", rows=wrong[:, 1]
         )
+    nobody = np.flatnonzero(~weights.any(axis=1))
+    if nobody.size:
+        raise DataError(
+            f"all weights of candidate(s) {shown(nobody)} are 0: the people they induce are "
+            "nowhere among the source rows"
+        )
+    risks = (weights * losses).mean(axis=1)
+    return ReweightedMinimum(int(np.argmin(risks)), risks)

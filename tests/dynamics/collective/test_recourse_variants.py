@@ -9,12 +9,10 @@ from sklearn.datasets import load_iris
 from countermove.dynamics.collective.recourse import together
 from countermove.dynamics.collective.recourse_problem import Reach, recourse_problem
 from countermove.dynamics.collective.recourse_variants import (
-    label_moves,
     recourse_rounds,
     with_retrainings,
 )
-from countermove.dynamics.learners import LogisticLearner
-from countermove.errors import NotEnoughRowsError, ParameterError
+from countermove.errors import ParameterError
 
 X, Y = load_iris(return_X_y=True)
 MEANS = np.array([X[c == Y].mean(axis=0) for c in range(3)])
@@ -37,42 +35,12 @@ def test_a_platform_that_remembers_yields_more_slowly():
     assert np.allclose(slow[0].theta, half)
 
 
-@pytest.mark.parametrize(
-    "learner", [None, LogisticLearner(penalty=0.05)], ids=["means", "logistic"]
-)
-def test_label_moves_are_the_best_single_ones(learner):
-    y = Y if learner is None else (Y > 0).astype(int)
-    query = 0.4 * MEANS[1] + 0.6 * MEANS[0]
-    problem = recourse_problem(X, y, query, 1, learner=learner)
-    found = label_moves(problem, 1)
-    every = []
-    for row in range(0, 150, 7):
-        for label in set(problem.goals.known) - {float(y[row])}:
-            changed = problem.crowd.y.copy()
-            changed[row] = label
-            every.append(problem.loss(problem.learner.fit(problem.crowd.moved(y=changed))))
-    assert found.losses[1] <= min(every) + 1e-12
-    more = label_moves(problem, 12)
-    assert list(more.losses) == sorted(more.losses, reverse=True)
-    assert len(set(more.rows.tolist())) == len(more.rows)
-
-
-def test_the_last_of_a_class_keeps_its_label():
-    few = recourse_problem(X[48:53], Y[48:53], X[51], 0)
-    found = label_moves(few, 5)
-    left = few.crowd.y.copy()
-    left[found.rows] = found.labels
-    assert set(left) == {0.0, 1.0}
-
-
 def test_nonsense_is_refused():
     with pytest.raises(ParameterError, match="memory"):
         recourse_rounds(PROBLEM, Reach(0.1), 2, memory=1.0)
     inside = recourse_problem(X, Y, None, 1, query_rows=[120])
     with pytest.raises(ParameterError, match="outside the data"):
         recourse_rounds(inside, Reach(0.1), 2)
-    with pytest.raises(NotEnoughRowsError, match="at least one label"):
-        label_moves(PROBLEM, 0)
 
 
 def test_watching_retrainings_comes_near_full_sight():

@@ -6,15 +6,13 @@ command then does what was not done.
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-from countermove.errors import LockedError, StorageError, UnknownNameError
+from countermove.errors import LockedError, StorageError
 from countermove.production.lock import held
 from countermove.production.open_advice import AdviceRegister
 from countermove.production.open_advice.register import AdvisedMove
@@ -218,20 +216,3 @@ def test_a_killed_holder_is_named_to_its_successor(forker, before, tmp_path):
         assert died.startswith("process ")
     with held(folder / ".lock") as died:
         assert died is None
-
-
-def test_an_old_registry_has_an_empty_ledger_and_takes_entries(tmp_path):
-    old = Path(__file__).parents[1] / "fixtures" / "old_registry"
-    shutil.copytree(old / "models", tmp_path / "models")
-    registry = Registry(str(tmp_path / "models"))
-    ledger = BatchLedger(registry)
-    assert ledger.entries == []
-    used = list(ledger.last.facts["batches"])
-    assert used
-    ledger.withdraw(used[0], [], "found wrong")
-    assert BatchLedger(registry).withdrawn() == [used[0]]
-    assert json.loads(registry.store.read("batches.json"))["entries"][0]["batch"] == used[0]
-    with pytest.raises(UnknownNameError):
-        BatchLedger(registry).withdraw("never", [], "")
-    BatchLedger(registry).restore(used[0], "")
-    assert BatchLedger(registry).withdrawn() == []

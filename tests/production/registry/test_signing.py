@@ -20,7 +20,6 @@ from ..faults.dying import FACTS, model
 from ..retraining.test_ledger import batch
 
 KEY, OTHER = b"k" * 32, b"o" * 32
-OLD = Path(__file__).parents[1] / "fixtures" / "old_registry"
 
 
 def opened(folder: Path, *keys: bytes, unsigned="refuse") -> Registry:
@@ -30,12 +29,16 @@ def opened(folder: Path, *keys: bytes, unsigned="refuse") -> Registry:
 @pytest.fixture
 def folder(tmp_path) -> Path:
     """A signed registry with two promotions and a withdrawn batch."""
-    registry = opened(tmp_path / "registry", KEY)
-    history = DecisionHistory(f"sqlite:///{tmp_path / 'history.db'}", "credit")
+    return filled(tmp_path, KEY)
+
+
+def filled(place: Path, *keys: bytes) -> Path:
+    registry = opened(place / "registry", *keys)
+    history = DecisionHistory(f"sqlite:///{place / 'history.db'}", "credit")
     for weight in (1.0, 2.0):
         promote_or_keep(registry, history, model(weight), FACTS, [], {"batches": {}})
     BatchLedger(registry).withdraw("one", [batch("one")], "")
-    return tmp_path / "registry"
+    return place / "registry"
 
 
 def rewritten(path: Path, **changes) -> None:
@@ -101,8 +104,7 @@ def test_a_signature_of_any_form_is_refused_in_our_words(folder, signature):
 
 
 def test_records_from_before_are_read_if_the_setting_allows_it_and_then_signed(tmp_path):
-    folder = tmp_path / "old"
-    shutil.copytree(OLD / "models", folder)
+    folder = filled(tmp_path)
     assert opened(folder).champion() is not None
     with pytest.raises(ModelFileError, match="kedro countermove sign --unsigned"):
         opened(folder, KEY).champion()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.transfer.populations import induced_error
 
 from countermove.certificates import Assumption
 from countermove.errors import DataError, ParameterError
@@ -222,8 +223,8 @@ def bounds_of(labels: str):
 
 def test_strategic_people_whose_labels_follow_meet_section_4():
     found, best = bounds_of("follow")
-    loss = UniformResponse(0.5, BUDGET).induced_error(law) - min(
-        UniformResponse(k / 200, BUDGET).induced_error(law) for k in range(40, 161, 4)
+    loss = induced_error(UniformResponse(0.5, BUDGET), law) - min(
+        induced_error(UniformResponse(k / 200, BUDGET), law) for k in range(40, 161, 4)
     )
     assert best != 0.0
     for name in ("theorem_4_2", "theorem_4_2_tighter", "proposition_4_7"):

@@ -1,4 +1,4 @@
-"""Help over several retrainings, by labels instead of features, or without seeing the learner.
+"""Help over several retrainings, or without seeing the learner.
 
 Help without seeing the learner is judged by its regret: the loss it leaves above that of the moves
 found with the learner in sight.
@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from countermove._types import Floats, Index
+from countermove._types import Floats
 from countermove.dynamics.collective.moves import checked_rows
 from countermove.dynamics.collective.recourse import together
 from countermove.dynamics.collective.recourse_problem import (
@@ -22,11 +22,8 @@ from countermove.dynamics.collective.recourse_problem import (
 )
 from countermove.dynamics.collective.recourse_search import RecourseSearch
 from countermove.dynamics.crowd import Crowd, mixture
-from countermove.errors import NotEnoughRowsError, ParameterError, shown
+from countermove.errors import ParameterError, shown
 from countermove.randomness import generator
-
-SHORT_LIST = 20
-"""How many label moves, the most promising first, are tried by refitting before one is made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,88 +84,6 @@ def recourse_rounds(
 
 def _again(problem: CollectiveRecourseProblem, crowd: Crowd) -> CollectiveRecourseProblem:
     return replace(problem, crowd=crowd, rows=None)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelMoves:
-    """Labels that participants report instead of their own."""
-
-    rows: Index  # who reports another label, in the order of the choice
-    labels: Floats  # what they report, as codes
-    losses: tuple[float, ...]  # of the goals at first and after each change
-    theta: Floats  # the model that results
-    reached: NDArray[np.bool_]  # which queries get the decision they want
-
-
-def label_moves(
-    problem: CollectiveRecourseProblem, most: int, participants: Any = None
-) -> LabelMoves:
-    """Return whose labels to change, one after the other, for the greatest fall of the loss.
-
-    Greedy: of all changes the most promising to first order are tried by refitting, and the
-    best is made; it ends early where none helps. Features stay.
-
-    Parameters
-    ----------
-    problem
-        Who asks for what.
-    most
-        How many labels may change.
-    participants
-        Who may change theirs, rows or a mask; None: everybody.
-    """
-    if most < 1:
-        raise NotEnoughRowsError(f"expected at least one label to change, got {most}")
-    open_rows = checked_rows(participants, problem.crowd).tolist()
-    y, theta = problem.crowd.y.copy(), problem.theta
-    rows, labels, losses = [], [], [problem.loss(problem.theta)]
-    for _ in range(min(most, len(open_rows))):
-        best: tuple[float, int, float, Floats] | None = None
-        for row, label in _short_list(problem, y, theta, open_rows):
-            tried = y.copy()
-            tried[row] = label
-            there = problem.learner.fit(problem.crowd.moved(y=tried), theta)
-            loss = problem.loss(there)
-            if loss < (losses[-1] if best is None else best[0]):
-                best = (loss, row, label, there)
-        if best is None:
-            break
-        loss, row, label, theta = best
-        y[row] = label
-        open_rows.remove(row)
-        rows.append(row)
-        labels.append(label)
-        losses.append(loss)
-    return LabelMoves(
-        np.array(rows, dtype=np.intp),
-        np.array(labels),
-        tuple(losses),
-        theta,
-        problem.reached(theta),
-    )
-
-
-def _short_list(
-    problem: CollectiveRecourseProblem, y: Floats, theta: Floats, rows: list[int]
-) -> list[tuple[int, float]]:
-    """Return the changes with the lowest loss to first order."""
-    # Moving a weight m from label a to b moves the model by -H^-1 m (grad l(x, b) - grad l(x, a)).
-    crowd = problem.crowd.moved(y=y)
-    slope = problem.mass @ problem.goals.slopes(theta, problem.query, problem.goal)[0]
-    v = problem.learner.solve(theta, crowd, slope)
-    own = problem.learner.row_gradients(theta, crowd) @ v
-    masses = {label: crowd.mass[y == label].sum() for label in problem.goals.known}
-    ranked = []
-    for label in problem.goals.known:
-        other = problem.learner.row_gradients(theta, crowd.moved(y=np.full(crowd.n, label))) @ v
-        change = -crowd.mass * (other - own)
-        # The last of a class stays: a class nobody reports cannot be fitted.
-        ranked += [
-            (change[row], row, label)
-            for row in rows
-            if y[row] != label and masses[y[row]] > crowd.mass[row] * (1.0 + 1e-9)
-        ]
-    return [(row, label) for _, row, label in sorted(ranked)[:SHORT_LIST]]
 
 
 Directions = Literal["any", "query"]

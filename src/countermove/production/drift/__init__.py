@@ -29,7 +29,6 @@ _HOMES = {
     "DriftReport": "report",
     "DriftTerms": "terms",
     "PeopleTable": "_samples",
-    "Seen": "_samples",
     "drift_of_tables": "report",
     "drift_report": "report",
     "unexpected": "report",

@@ -61,10 +61,6 @@ class PeopleTable:
         )
 
 
-Seen = PeopleTable
-"""The former name."""
-
-
 @dataclass(frozen=True, eq=False)
 class ScoredSample:
     """One sample as the tests read it: features, deployed scores and labels where there are."""

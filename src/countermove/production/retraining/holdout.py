@@ -38,7 +38,7 @@ def pin_holdout(
 ) -> dict[str, Any]:
     """Freeze the rows and the units of the hold-out at the first run; later, refuse others."""
     # Whose rows belong together, people's months and usual ranges are no part of what models are
-    # evaluated on, and registries of earlier releases did not know them.
+    # evaluated on.
     beside = (CLUSTER_PREFIX, WINDOW_PREFIX)
     judged = holdout[[name for name in holdout if not str(name).startswith(beside)]]
     facts: dict[str, Any] = {

@@ -76,7 +76,7 @@ class BatchLedger:
 
     @cached_property
     def entries(self) -> list[LedgerEntry]:
-        """What people did, oldest first; nothing in registries of earlier releases."""
+        """What people did, oldest first."""
         return read_entries(self._registry)
 
     @property

@@ -18,7 +18,7 @@ from countermove.errors import NotEnoughRowsError
 from countermove.response import Response
 from countermove.response.response_set import members_of
 from countermove.scores import Score
-from countermove.transfer.bounds._setting import Setting, Theorem, both_forms
+from countermove.transfer.bounds import Setting, Theorem, both_forms
 from countermove.transfer.estimates import share_range
 
 REFERENCE = "Clopper and Pearson (1934)"
@@ -34,13 +34,13 @@ def direct_bounds(setting: Setting) -> list[Certificate]:
         *both_forms(
             Theorem("direct_upper", reference, "upper", "error_after"),
             setting,
-            induced.error,
+            induced.error(),
             lambda: share_range(induced, induced.wrong(), 2.0 * alpha).high,
         ),
         *both_forms(
             Theorem("direct_lower", reference, "lower", "error_after"),
             setting,
-            induced.error,
+            induced.error(),
             lambda: share_range(induced, induced.wrong(), 2.0 * alpha).low,
         ),
     ]
