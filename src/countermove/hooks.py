@@ -174,6 +174,7 @@ class SummaryHook:
         aside are always counted.
         """
         from countermove.reporting import terminal
+        from countermove.reporting.conclusion import opening
         from countermove.reporting.words import promise_line, summary_lines
 
         for line in _set_aside(pipeline, catalog):
@@ -186,7 +187,7 @@ class SummaryHook:
                     logger.info("page: %s", _place(catalog, name))
             return
         metrics, calibration, summary = (catalog.load(name) for name in found[0][:3])
-        report, first = _place(catalog, found[0][3]), summary["headline"]
+        report, first = _place(catalog, found[0][3]), opening(summary)
         if terminal.show(metrics, calibration, first, report):
             return
         more = (*summary_lines(metrics), promise_line(calibration), f"report: {report}")

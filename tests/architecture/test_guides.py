@@ -14,6 +14,8 @@ import yaml
 
 from countermove.data.schema import Schema
 
+from ..conftest import bring_examples
+
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "your_own_table.md"
 BLOCKS = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
@@ -31,6 +33,7 @@ def commands() -> list[tuple[str, str]]:
 
 @pytest.mark.slow
 def test_the_guide_does_what_it_shows(project):
+    bring_examples(project)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "OMP_NUM_THREADS": "1", "DO_NOT_TRACK": "1"}
     for command, shown in commands():

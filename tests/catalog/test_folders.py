@@ -14,7 +14,6 @@ from countermove.catalog import (
     FolderDataset,
     PartsDataset,
     RawPartsDataset,
-    SentenceVectorsDataset,
 )
 from countermove.errors import DataError
 
@@ -32,7 +31,6 @@ def test_workers_get_an_absolute_path(monkeypatch, tmp_path):
         (FolderDataset({"path": "data/out"}), "filled by a node"),
         (ApplicantBatchesDataset({"path": "data/out"}), "read-only"),
         (RawPartsDataset({"path": "data/out"}, "loans"), "read-only"),
-        (SentenceVectorsDataset({"path": "data/out"}), "kept as they are made"),
     ],
     ids=lambda value: type(value).__name__,
 )

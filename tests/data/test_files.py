@@ -205,6 +205,16 @@ def test_a_sheet_is_a_table_whose_cells_keep_their_types(tmp_path: Path) -> None
         read_table(written(tmp_path, b"no workbook", "y.xlsx"))
 
 
+def test_without_the_package_that_reads_workbooks_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = workbook(tmp_path / "x.xlsx", Data=[["a", "b"], [1, 2]])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for read in (read_table, find_layout):
+        with pytest.raises(DataError, match=r"pip install countermove\[excel\]"):
+            read(path)
+
+
 @pytest.mark.parametrize(
     ("name", "layout"),
     [

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from countermove.data import sources
-from countermove.data.recipes.embedded import digits, iris
+from countermove.data.recipes import digits, iris
 from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import (
     known_datasets,

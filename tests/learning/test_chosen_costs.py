@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from countermove import StrategicClassifier
-from countermove.data.synthetic import two_clouds
 from countermove.errors import ParameterError
+from countermove.experiments.serm.stylised import two_clouds
 from countermove.learning.chosen_costs import (
     FlexibleCost,
     FlexibleRisk,

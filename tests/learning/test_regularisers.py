@@ -28,7 +28,6 @@ from countermove.people import (
     WeightedQuadraticCost,
 )
 from countermove.response import BestResponse, NoResponse, ScalarResponse
-from countermove.response.manifold import PointsResponse, TangentResponse
 from countermove.response.response_set import rational
 from countermove.scores import LinearScore
 
@@ -292,31 +291,3 @@ def test_rational_people_are_made_once_and_follow_the_response():
     assert float(rational(smooth).cost.scale) == 3.0
     best = BestResponse(QuadraticCost(2.0))
     assert rational(best) is best
-
-
-def test_people_on_a_surface_pay_for_the_way_along_it():
-    """One open direction, along which the score grows half as fast: approval costs four times."""
-
-    class Slanted:
-        def tangents(self, X):
-            return np.tile(np.array([[0.5], [0.75**0.5]]), (len(X), 1, 1))
-
-    score = LinearScore(2)
-    with torch.no_grad():
-        score.weight.copy_(torch.tensor([1.0, 0.0]))
-        score.bias.fill_(-1.0)
-    X, y = np.array([[0.0, 0.0], [0.5, 1.0], [2.0, 0.0]]), np.ones(3)
-    cost = QuadraticCost(3.0)
-    free = social_measures(score, X, y, ScalarResponse(cost))
-    bound = social_measures(score, X, y, TangentResponse(Slanted(), cost, "smooth"))
-    assert free.burden == pytest.approx(3.0 * (1.0 + 0.25) / 3)
-    assert bound.burden == pytest.approx(4.0 * free.burden)
-    assert bound.burden_unscaled == pytest.approx(4.0 * free.burden_unscaled)
-    rows, labels = torch.from_numpy(X), torch.from_numpy(y)
-    steered = SocialBurden().measure(score, rows, labels, TangentResponse(Slanted(), cost))
-    assert float(steered.detach()) == pytest.approx(bound.burden)
-    with pytest.raises(ParameterError, match="choose among points"):
-        SocialBurden().measure(score, rows, labels, PointsResponse(X, cost))
-    assert social_measures(score, X, y, PointsResponse(X, cost)).burden == pytest.approx(
-        (3.0 * 4.0 + 3.0 * (1.5**2 + 1.0)) / 3
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -169,16 +168,6 @@ def test_relations_bind_responses_unless_they_cannot_or_settings_relax_them(capl
     assert not relaxed.actions.possible.in_responses
     assert "do not bind these responses" in caplog.text
     assert credit_people(cost=mixture, actions={"responses": "obey"}).actions.possible.in_responses
-
-
-def test_champions_of_earlier_releases_keep_people_who_relax_relations():
-    settings = {"cost": {"kind": "quadratic", "scale": 3.0}, "actions": {"kind": "schema"}}
-    d = len(CREDIT.feature_names)
-    units = Standardiser(np.zeros(d), np.ones(d), CREDIT.feature_names)
-    champion = replace(model(), standardiser=units)
-    stored = StoredVersion("000001-x", champion, "sha", {"people": settings})
-    people = champion_people(stored, CREDIT, SermParameters())
-    assert not people.actions.possible.in_responses
 
 
 @pytest.mark.slow

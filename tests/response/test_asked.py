@@ -15,7 +15,6 @@ from countermove.response import (
     RepresentationResponse,
     ScalarResponse,
 )
-from countermove.response.manifold import PointsResponse
 from countermove.response.tree_best import UnprovenWarning
 from countermove.scores import LinearScore, MLPScore, RepresentationScore
 from countermove.scores.adopted import adopt
@@ -114,7 +113,6 @@ def test_responses_know_which_scores_they_answer():
     ):
         assert AscentResponse().answers(score) is climbs
         assert BestResponse().answers(score) is best
-        assert PointsResponse(rows).answers(score)
     assert not ScalarResponse().answers(network)
     hidden = RepresentationScore(3, (4, 2))
     assert RepresentationResponse().answers(hidden)

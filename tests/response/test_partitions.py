@@ -26,7 +26,6 @@ from countermove.response import (
     ScalarResponse,
     partitions,
 )
-from countermove.response.manifold import PointsResponse, TangentResponse
 from countermove.response.partitions import respond_parts
 from countermove.scores import LinearScore
 
@@ -185,16 +184,6 @@ def test_columns_must_fit_the_score(tmp_path):
         respond_parts(RESPONSES["best"], SCORE, parts, tmp_path / "o", FEATURES, ["moved"])
 
 
-class Tilted:
-    """A surface with one direction, the same for everybody."""
-
-    def __init__(self, tilt):
-        self.direction = np.array([1.0, tilt, 0.0, 0.0, 0.0]) / np.hypot(1.0, tilt)
-
-    def tangents(self, X):
-        return np.tile(self.direction[:, None], (len(X), 1, 1))
-
-
 def test_responses_that_differ_only_in_what_they_hold_have_different_fingerprints():
     cp = pytest.importorskip("cvxpy")
     weight, other = np.ones(D), np.full(D, 2.0)
@@ -207,8 +196,6 @@ def test_responses_that_differ_only_in_what_they_hold_have_different_fingerprint
             BestResponse(ConicCost(lambda x, x_new, w=w: cp.sum_squares(cp.multiply(w, x_new - x))))
             for w in (weight, other)
         ),
-        "surface": tuple(TangentResponse(Tilted(tilt), QuadraticCost(1.0)) for tilt in (0.1, 0.2)),
-        "places": tuple(PointsResponse(PEOPLE[rows]) for rows in (slice(0, 9), slice(1, 10))),
         "reference": tuple(
             AscentResponse(QuadraticCost(1.0), reference=PEOPLE[rows])
             for rows in (slice(0, 99), slice(1, 100))

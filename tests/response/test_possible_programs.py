@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import torch
-from tests.response.test_possible import TABLES, Referee, crowd, little_people, quadratic, rule
+from tests.response.test_possible import TABLES, Referee, crowd, little_people, quadratic
 
 from countermove.people import (
     LinearCost,
@@ -23,7 +23,6 @@ from countermove.response import (
     GainResponse,
     ScalarResponse,
 )
-from countermove.response.manifold import PointsResponse
 from countermove.scores import LinearScore, MLPScore, PartlyLinearScore
 
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
@@ -233,20 +232,3 @@ def test_relations_move_nothing_that_the_score_holds_fixed(kind):
     with torch.no_grad():
         after = score(torch.from_numpy(found.x_new)).numpy()
     assert ((after >= 0.0) == people.decisions_after(score, X)).all()
-
-
-def test_only_places_a_person_may_go_to_are_offered():
-    actions, X = little_people(), little_crowd()
-    places = np.vstack([X, X + np.array([0.5, 0.0]), X + np.array([0.0, 2.0])])
-    score = rule([1.0, 0.6], -1.0)
-    people = PointsResponse(places, QuadraticCost(0.3), actions=actions)
-    found, cheapest = people.respond(score, X), people.crossing_cost(score, X)
-    assert found.moved.any()
-    now = X @ [1.0, 0.6] - 1.0
-    for i, x in enumerate(X):
-        allowed = actions.contains(np.tile(x, (len(places), 1)), places - x)
-        good = places[allowed & (places @ [1.0, 0.6] - 1.0 >= 0.0)]
-        least = 0.3 * ((good - x) ** 2).sum(axis=1).min(initial=np.inf)
-        assert cheapest[i] == pytest.approx(0.0 if now[i] >= 0.0 else least)
-        assert found.moved[i] == (now[i] < 0.0 and least < 2.0)
-        assert not found.moved[i] or found.cost[i] == pytest.approx(least)

@@ -20,7 +20,6 @@ _HOMES = {
     "FolderDataset": "_folders",
     "PartsDataset": "_folders",
     "RawPartsDataset": "_folders",
-    "SentenceVectorsDataset": "_folders",
     "HistoryDataset": "_production",
     "LabelledBatchesDataset": "_production",
     "ModelDataset": "_production",

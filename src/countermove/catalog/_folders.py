@@ -169,15 +169,3 @@ class FolderDataset(ReadOnlyFolderDataset):
 
     def _exists(self) -> bool:
         return True
-
-
-class SentenceVectorsDataset(ReadOnlyFolderDataset):
-    """The vectors kept for each encoder; what is missing is encoded when it is asked for."""
-
-    refusal = "vectors are kept as they are made"
-
-    def load(self) -> Callable[..., Any]:
-        """Return a function from an encoder to its store."""
-        from countermove.recourse.text import VectorStore
-
-        return partial(VectorStore, folder=self._folder)

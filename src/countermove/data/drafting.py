@@ -7,6 +7,7 @@ anyone, a wrong ``both`` promises people a recourse that does not exist.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 import shlex
@@ -21,9 +22,10 @@ import pandas as pd
 import yaml
 
 from countermove._types import Floats, Mask
-from countermove.data._reading_entries import read_feature
+from countermove.data._entries import read_feature
 from countermove.data.doubts import SENSITIVE, gives_away, name_words
 from countermove.data.files import (
+    BLOCK,
     BYTE_ORDER_MARKS,
     PLAIN,
     WORKBOOKS,
@@ -376,18 +378,23 @@ def find_layout(path: Path) -> FoundLayout:
 
 def _encoding(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return the encoding of a text: by its mark, as UTF-8, else western, with a question."""
+    decoder = codecs.getincrementaldecoder(PLAIN.encoding)()
     with opened(path) as stream:
-        content = stream.read()
-    for mark, encoding in BYTE_ORDER_MARKS.items():
-        if content.startswith(mark):
-            return encoding, ()
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        strange = b"\n".join(line for line in content.splitlines() if not line.isascii())
-        words = re.findall(r"[^\W\d_]+", strange.decode(WESTERN, "replace"))
-        listed = shown(dict.fromkeys(repr(word) for word in words if not word.isascii()), cap=3)
-        return WESTERN, (f"not UTF-8; read as {WESTERN}, such as {listed}: spelled right?",)
+        content = stream.read(BLOCK)
+        for mark, encoding in BYTE_ORDER_MARKS.items():
+            if content.startswith(mark):
+                return encoding, ()
+        try:
+            while content:
+                odd = content
+                decoder.decode(content)
+                content = stream.read(BLOCK)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            strange = b"\n".join(line for line in odd.splitlines() if not line.isascii())
+            words = re.findall(r"[^\W\d_]+", strange.decode(WESTERN, "replace"))
+            listed = shown(dict.fromkeys(repr(w) for w in words if not w.isascii()), cap=3)
+            return WESTERN, (f"not UTF-8; read as {WESTERN}, such as {listed}: spelled right?",)
     return PLAIN.encoding, ()
 
 

@@ -11,13 +11,16 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from countermove._types import Floats, Mask
 from countermove.data.parsing import MISSING_WORDS, is_number, numbers, texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
     "BECOMES",
@@ -179,28 +182,36 @@ class NumberReading(CellReading):
         return np.where(missing, np.nan, read), missing, strange & ~missing
 
     def _of_texts(self, values: pd.Series) -> Cells:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         words = texts(values).reset_index(drop=True)
-        plain = words.fillna("").map(plain_marks).astype("str")
+        cells = _plain_cells(words)
         nothing = MISSING_WORDS.union(map(plain_marks, self.missing_values))
-        missing = words.isna() | plain.isin(nothing)
-        brackets = plain.str.startswith("(") & plain.str.endswith(")")
-        trailing = plain.str.endswith("-") & ~plain.str.startswith("-")
-        cells = plain.where(~brackets, plain.str.slice(1, -1))
-        cells = cells.where(~trailing, cells.str.slice(0, -1))
-        found = cells.str.extract(self._form(), expand=True)
-        signs = found["sign"].fillna("") + found["inner"].fillna("")
-        body = found["body"].str.replace(self.thousands, "") if self.thousands else found["body"]
-        read = pd.to_numeric(body.str.replace(self.decimal, "."), errors="coerce")
-        factors = {folded(text): factor for text, factor in self.units}
-        for end in ("before", "behind"):
-            read = read * found[end].map(factors).fillna(1.0)
-        lone = found["before"].isna() & found["behind"].isna()
-        signed = (signs != "") & (brackets | trailing)
-        strange = read.isna() | (signs.str.len() > 1) | signed | (lone & (not self.bare))
-        negative = (signs == "-") | brackets | trailing
-        result = read.where(~negative, -read).to_numpy(np.float64, na_value=np.nan)
-        gone, wrong = missing.to_numpy(np.bool_), strange.to_numpy(np.bool_)
-        return np.where(gone | wrong, np.nan, result), gone, wrong & ~gone
+        blank = pc.is_in(cells, value_set=pa.array(sorted(nothing)))
+        missing = words.isna().to_numpy(np.bool_) | np.asarray(blank)
+        found = pc.extract_regex(cells, self._form())
+        body = pc.struct_field(found, "body")
+        body = pc.replace_substring(body, self.thousands, "") if self.thousands else body
+        body = pc.cast(pc.replace_substring(body, self.decimal, "."), pa.float64())
+        read = np.array(body.to_numpy(zero_copy_only=False))
+
+        def is_(name: str, text: str) -> Mask:
+            same = pc.equal(pc.struct_field(found, name), text)
+            return np.asarray(pc.fill_null(same, fill_value=False))
+
+        lone = np.ones(len(read), dtype=np.bool_)
+        for unit, factor in {folded(text): factor for text, factor in self.units}.items():
+            for end in ("before", "behind"):
+                there = is_(end, unit)
+                lone &= ~there
+                read = np.where(there, read * factor, read)
+        below = [is_("sign", "-"), is_("inner", "-"), is_("close", "-"), is_("open", "(")]
+        signs = np.sum([*below, is_("sign", "+"), is_("inner", "+")], axis=0)
+        strange = np.isnan(read) | (signs > 1) | (is_("open", "(") != is_("close", ")"))
+        strange |= lone & (not self.bare)
+        read = np.where(np.any(below, axis=0), -read, read)
+        return np.where(strange | missing, np.nan, read), missing, strange & ~missing
 
     def _form(self) -> str:
         """Return the regular expression of a number with its sign and units."""
@@ -208,12 +219,29 @@ class NumberReading(CellReading):
         # 0.123 is no thousand; 12,34,567 is grouped as in India.
         digits = rf"[1-9]\d{{0,2}}(?:{group}\d{{2,3}})*{group}\d{{3}}|\d+" if group else r"\d+"
         listed = sorted((folded(text) for text, _ in self.units), key=len, reverse=True)
-        unit = "|".join(map(re.escape, listed)) or r"(?!)"
+        unit = "|".join(map(re.escape, listed))
         return (
-            rf"^(?P<sign>[+-]?) ?(?P<before>{unit})? ?(?P<inner>[+-]?) ?"
+            rf"^(?P<open>\(?)(?P<sign>[+-]?) ?(?P<before>(?:{unit})?) ?(?P<inner>[+-]?) ?"
             rf"(?P<body>(?:(?:{digits})(?:{mark}\d*)?|{mark}\d+)(?:e[+-]?\d+)?) ?"
-            rf"(?P<behind>{unit})?$"
+            rf"(?P<behind>(?:{unit})?)(?P<close>[)-]?)$"
         )
+
+
+def _plain_cells(words: pd.Series) -> pa.Array:
+    """Return cells in the form of `plain_marks`, all at once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    cells = pa.array(words.fillna(""), type=pa.string())
+    if isinstance(cells, pa.ChunkedArray):
+        cells = cells.combine_chunks()
+    if not pc.all(pc.string_is_ascii(cells)).as_py():
+        cells = pc.replace_substring_regex(cells, _INVISIBLE.pattern, "")
+        cells = pc.utf8_normalize(cells, "NFKC")
+        for mark, plain in _MARKS.items():
+            cells = pc.replace_substring(cells, chr(mark), plain)
+    cells = pc.replace_substring_regex(pc.utf8_lower(cells), r"\s+", " ")
+    return pc.utf8_trim_whitespace(cells)
 
 
 def _exact(cell: object) -> bool:

@@ -157,7 +157,7 @@ def standardised_table(
     labels = table[LABEL].to_numpy(np.float64)
     who = pd.DataFrame({"row_id": table[ROW_ID].reset_index(drop=True), "label": labels})
     groups = _sensitive_groups(table, schema).add_prefix(GROUP_PREFIX)
-    # Tables typed by earlier releases carry no windows.
+    # A table that was made by hand may carry no windows.
     windows = table.reindex(columns=list(schema.carried_windows)).reset_index(drop=True)
     beside = [_cluster_column(table, schema), windows.astype(np.float64)]
     return pd.concat([who, features, groups, *beside], axis=1)

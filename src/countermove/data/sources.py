@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from countermove.data.files import PLAIN, SUFFIXES, FileFormat, RawTable, read_table
-from countermove.data.recipes.embedded import DIGITS_COLUMNS, IRIS_COLUMNS
+from countermove.data.recipes import DIGITS_COLUMNS, IRIS_COLUMNS
 from countermove.data.schema import Schema
 from countermove.errors import DataError, UnknownNameError, nearest
 

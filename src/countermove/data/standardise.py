@@ -180,7 +180,7 @@ class Standardiser:
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Standardiser:
-        """Return what :meth:`to_json` described; earlier releases knew no ranges and no fill."""
+        """Return what :meth:`to_json` described."""
         from countermove.data.relations import ObservedRanges
 
         try:

@@ -1,8 +1,7 @@
 """Populations whose best rules are known, for tests and for trying things out.
 
 A Gaussian population knows its best rule and the accuracy of every linear rule;
-the fabricated ``tiny`` table knows the rule its labels were drawn from; the people in
-the plane are those of the SERM paper's section 4.4.
+the fabricated ``tiny`` table knows the rule its labels were drawn from.
 """
 
 from __future__ import annotations
@@ -146,40 +145,3 @@ def _normal_cdf(value: float) -> float:
 
 
 _FABRICATORS: Mapping[str, Callable[[int, int], pd.DataFrame]] = {"tiny": _tiny}
-
-
-def two_clouds(
-    n: int, distance: float, spread: tuple[float, float], seed: int
-) -> tuple[Floats, Floats]:
-    """Return n people around (±``distance``, 0), half of either class, favourable on the right."""
-    rng = generator(seed, "two clouds")
-    y = np.where(np.arange(n) < n // 2, 1.0, -1.0)
-    X = np.column_stack([distance * y, np.zeros(n)]) + rng.normal(size=(n, 2)) * np.array(spread)
-    order = rng.permutation(n)
-    return X[order], y[order]
-
-
-def on_parabola(n: int, seed: int) -> tuple[Floats, Floats]:
-    """Return n people on x2 = -x1², x1 evenly over [-5, 5], favourable on the left, shuffled."""
-    half = n // 2
-    left = np.linspace(-5.0, 0.0, half)
-    right = np.linspace(5.0, 0.0, n - half, endpoint=False)
-    y = np.where(np.arange(n) < half, 1.0, -1.0)
-    order = generator(seed, "parabola").permutation(n)
-    return parabola(np.concatenate([left, right]))[order], y[order]
-
-
-def parabola(x: Floats) -> Floats:
-    """Return the points of the curve at ``x``, shape (n, 2)."""
-    return np.column_stack([x, -(x**2)])
-
-
-class ParabolaTangents:
-    """The true tangents of the curve."""
-
-    def tangents(self, X: Floats) -> Floats:
-        """Return the unit tangents, shape (n, 2, 1)."""
-        directions = np.column_stack([np.ones(len(X)), -2.0 * X[:, 0]])
-        lengths = np.linalg.norm(directions, axis=1, keepdims=True)
-        unit: Floats = (directions / lengths)[:, :, None]
-        return unit

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from countermove.data.texts import Texts
-    from countermove.recourse.text import Encoder, VectorStore
 
 Source = TypeVar("Source")
 Row = dict[str, Any]
@@ -35,15 +34,14 @@ class Sources:
     ----------
     tables
         Gives a typed table and its schema by name.
-    texts, vectors
-        Give the texts of a file, and the vectors kept for an encoder.
+    texts
+        Gives the texts of a file.
     store
         Keeps finished cells.
     """
 
     tables: Tables
     texts: Callable[..., Texts] | None = None
-    vectors: Callable[[Encoder], VectorStore] | None = None
     store: CellStore | None = None
 
 

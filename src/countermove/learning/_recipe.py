@@ -31,6 +31,7 @@ from countermove.learning.chosen_costs import (
     risk_of,
 )
 from countermove.learning.intercept import Penalty, best_shift, shift_intercept, shift_spread
+from countermove.learning.least_regret import RegretSelection
 from countermove.learning.objectives import StrategicRisk
 from countermove.learning.regularisers import Regulariser, looks_at_people
 from countermove.learning.selection import (
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STARTS = ("blind", "means", "random", "given")
-SELECTIONS = ("guarded", "none")
+SELECTIONS = ("guarded", "least_regret", "none")
 DRAWS = 40
 """Refits drawn for the variance of the intercept: its standard error is then known to 11 %."""
 MARGINAL = 0.9
@@ -96,8 +97,9 @@ class TrainingRecipe:
     calibrate: bool | None = None
     # Flexible: learned with the score; unknown: its worst cost counts.
     cost: AnyCost | None = None
-    # "guarded": a simple rule is kept unless training proves better in cross-validation.
-    selection: str = "guarded"
+    # "guarded": the better of trained and simple rules in cross-validation is kept;
+    # "least_regret": the rule that loses least by not knowing people.
+    selection: str | RegretSelection = "guarded"
     allow_no_recourse: bool = False
     # Decimals of the rows that decide about folds; None: all.
     decimals: int | None = None
@@ -109,7 +111,7 @@ class TrainingRecipe:
             raise UnknownNameError(
                 f"no start is called {self.start!r}: {nearest(self.start, STARTS)}"
             )
-        if self.selection not in SELECTIONS:
+        if not isinstance(self.selection, RegretSelection) and self.selection not in SELECTIONS:
             hint = nearest(str(self.selection), SELECTIONS)
             raise UnknownNameError(f"no selection is called {self.selection!r}: {hint}")
 
@@ -173,6 +175,10 @@ class TrainingRecipe:
         rules = {"trained": settled} | self._turned(settled, X, y)
         floor = self._of_its_kind(given, blind, X, y)
         choice = choose(self, rules, given, X, y, len(sample.y), floor)
+        if self.selection != "guarded":
+            regrets = RegretSelection() if isinstance(self.selection, str) else self.selection
+            stated = self.judged_by.of_rows(range(len(y))).members[0]
+            choice = regrets.settle(choice, stated, X, y, len(sample.y))
         return FittedRule(choice.scores[choice.kept], history, choice, cost)
 
     def simple_rules(self, X: Floats, y: Floats, n_train: int | None = None) -> Rules:
@@ -261,7 +267,7 @@ class TrainingRecipe:
         nobody = all(isinstance(member, NoResponse) for member in members)
         inside = any(isinstance(member, RepresentationResponse) for member in members)
         fixed = not isinstance(self.cost, FlexibleCost)
-        return self.selection == "guarded" and fixed and not (nobody or inside)
+        return self.selection != "none" and fixed and not (nobody or inside)
 
     def _at(self, cost: Cost) -> TrainingRecipe:
         """Return the recipe for people who respond at one cost."""

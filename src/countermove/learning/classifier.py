@@ -194,7 +194,7 @@ class StrategicClassifier(ScoreClassifier):
         start: str | None = None,
         calibrate: bool | None = None,
         stop_by: str = "accuracy",
-        selection: str = "guarded",
+        selection: Any = "guarded",
         allow_no_recourse: bool = False,
         standardise: bool = True,
         refits: int = 0,

@@ -109,11 +109,11 @@ def _thresholds_around(
     """Return a function from a rule near the score to everybody's shift under it."""
     if not response.exact_reach:
         # Every threshold takes a search: the direction stays that of the score.
-        known = _thresholds(score, response, X, y)
+        known = accepted_from(score, response, X, y)
         return lambda _: known
     reach = reach_around(response, score, X)
     if reach is None:
-        return lambda rule: _thresholds(rule, response, X, y)
+        return lambda rule: accepted_from(rule, response, X, y)
     return lambda rule: -reach.scores_nearby(rule)
 
 
@@ -122,7 +122,7 @@ def _members(
 ) -> list[list[tuple[float, Floats]]]:
     """Return, per model of people, its kinds with the shift from which on each is accepted."""
     return [
-        [(share, _thresholds(score, kind, X, y)) for share, kind in discretised(response)]
+        [(share, accepted_from(score, kind, X, y)) for share, kind in discretised(response)]
         for response in responses
     ]
 
@@ -215,7 +215,7 @@ def _accepted(thresholds: Floats, size: Floats, shifts: Floats) -> Floats:
     return found
 
 
-def _thresholds(score: Score, response: Response, X: Floats, y: Floats) -> Floats:
+def accepted_from(score: Score, response: Response, X: Floats, y: Floats) -> Floats:
     """Return, per person, the shift from which on they are accepted."""
     if response.exact_reach:
         with torch.no_grad():

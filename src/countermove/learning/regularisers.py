@@ -18,7 +18,6 @@ from torch import Tensor
 
 from countermove.errors import ParameterError
 from countermove.response.base import NoResponse, Response
-from countermove.response.manifold import PointsResponse
 from countermove.response.reduction import slope_of
 from countermove.response.response_set import rational
 from countermove.response.step import smoothed_step
@@ -166,11 +165,6 @@ class SocialBurden:
         """Return the mean burden, zero if nobody deserving can reach approval."""
         deserving = torch.nonzero(y > 0).squeeze(1)
         payers = rational(response, self.unscaled).of_rows(deserving)
-        if isinstance(payers, PointsResponse):
-            raise ParameterError(
-                "the burden of people who choose among points has no gradient to train by; "
-                "train with TangentResponse and judge by the points"
-            )
         found = payers.crossing(score, X[deserving])
         size = y[deserving]
         payers_size = (found.possible * size).sum()

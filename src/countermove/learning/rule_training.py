@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from countermove.data.schema import Schema
 from countermove.data.standardise import Standardiser
 from countermove.execution import Mapper
 from countermove.learning.classifier import StrategicClassifier
+from countermove.learning.least_regret import RegretSelection
 from countermove.learning.regularisers import Regulariser, described
 from countermove.response import Response
 from countermove.scores.storage import PublishedModel, schema_facts
@@ -81,7 +82,11 @@ def published_model(
             "probability_slope": classifier.probability_slope_,
             "response": classifier.response.describe(),
             "regulariser": described(classifier.regulariser),
-            "training": {key: value for key, value in training.items() if key != "score"},
+            "training": {
+                key: asdict(value) if isinstance(value, RegretSelection) else value
+                for key, value in training.items()
+                if key != "score"
+            },
             "seed": classifier.random_state,
             "rows": dict(rows),
             "training_range": {"low": span[0].tolist(), "high": span[1].tolist()},

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,6 +93,9 @@ class Choice:
         Everybody reaches equally far, so that no direction can win by the response.
     scores
         Every rule as fitted to all rows, with its best threshold.
+    direction, regret
+        Of the rule of least regret, where that is kept: the direction whose threshold it moves,
+        and by member of the plausible set what knowing people would add.
     """
 
     kept: str
@@ -100,6 +103,8 @@ class Choice:
     rules: Mapping[str, RuleRecord]
     alike: bool
     scores: Mapping[str, Score]
+    direction: str = ""
+    regret: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def trained(self) -> bool:
@@ -109,6 +114,13 @@ class Choice:
     def sentence(self) -> str:
         """Return which rule is published and what was seen, in one sentence."""
         best = self.best_simple.replace("_", " ")
+        if self.regret:
+            worst = max(self.regret, key=lambda name: self.regret[name])
+            return (
+                f"The rule of least regret is published ({self.direction.replace('_', ' ')}): on "
+                f"training rows knowing people would add at most {100.0 * self.regret[worst]:.2f} "
+                f"points ({worst})."
+            )
         if self.trained:
             return (
                 f"The {self.kept} rule is published: its gain in cross-validation over the best "
@@ -139,17 +151,20 @@ class Choice:
             "alike": self.alike,
             "rules": rules,
             "sentence": self.sentence(),
+            "direction": self.direction,
+            "regret": dict(self.regret),
         }
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any], kept: Score) -> Choice:
         """Return what `to_json` described; of scores that are not linear, the ``kept`` one."""
         rules = {
-            name: RuleRecord(*(one[field.name] for field in fields(RuleRecord)))
+            name: RuleRecord(*(one[part.name] for part in fields(RuleRecord)))
             for name, one in said["rules"].items()
         }
         scores = linear_rules(said) | {said["kept"]: kept}
-        return cls(said["kept"], said["best_simple"], rules, said["alike"], scores)
+        least = said["direction"], said["regret"]
+        return cls(said["kept"], said["best_simple"], rules, said["alike"], scores, *least)
 
 
 def _weights(score: Score | None) -> dict[str, Any]:

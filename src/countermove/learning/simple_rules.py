@@ -48,11 +48,8 @@ def simple_rules(recipe: TrainingRecipe, X: Floats, y: Floats, n_train: int | No
         "logistic": recipe.settled(blind, X, y),
         "class_means": recipe.settled(class_means(*fitted), X, y),
     }
-    still = ~movable(members, X.shape[1])
-    if still.any():
-        alone = _point(logistic_regression(fitted[0] * still, fitted[1]))
-        # Exactly none on what people can change: a weight of rounding is one that people chase.
-        only = linear_score(alone * np.append(still, 1.0))
+    only = immutables_rule(members, *fitted)
+    if only is not None:
         settled["immutables"] = recipe.settled(only, X, y)
     if not any(member.costly for member in members):
         settled["reach_penalty"] = _best_on_path(recipe, blind, fitted, X, y)
@@ -88,6 +85,16 @@ def logistic_regression(
         return with_ridge(found, point[:-1], counted(y))
 
     return linear_score(minimise(function, first).point)
+
+
+def immutables_rule(members: Sequence[Response], X: Floats, y: Floats) -> LinearScore | None:
+    """Return logistic regression on what nobody can change; None where everything may change."""
+    still = ~movable(members, X.shape[1])
+    if not still.any():
+        return None
+    alone = _point(logistic_regression(X * still, y))
+    # Exactly none on what people can change: a weight of rounding is one that people chase.
+    return linear_score(alone * np.append(still, 1.0))
 
 
 def class_means(X: Floats, y: Floats) -> LinearScore:
@@ -139,7 +146,7 @@ def _best_on_path(
     y: Floats,
 ) -> tuple[Score, float]:
     """Return the penalised rule with the best objective on these rows."""
-    charge = _reach_charge(recipe.judged_by.members, recipe.judged_by.weights, X.shape[1])
+    charge = reach_charge(recipe.judged_by.members, recipe.judged_by.weights, X.shape[1])
     # Where every threshold takes a search, fewer rules are tried.
     kinds = (kind for member in recipe.judged_by.members for _, kind in discretised(member))
     exact = all(kind.exact_reach for kind in kinds) and not recipe.charges_for_people
@@ -167,7 +174,7 @@ class Charge:
         return Derivatives(0.5 * float(each @ weight**2), gradient, np.diag(np.append(each, 0.0)))
 
 
-def _reach_charge(
+def reach_charge(
     members: Sequence[Response], weights: Sequence[float] | None, n_features: int
 ) -> Charge:
     """Return the mean squared reach over the kinds of people, as far as nothing bounds it."""

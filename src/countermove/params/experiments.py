@@ -206,7 +206,7 @@ class LookaheadParameters(Parameters):
 class CodesParameters(Parameters):
     """Codes of a variational auto-encoder instead of the features (divided by their largest)."""
 
-    describes: ClassVar = "countermove.training.autoencoder:VariationalAutoencoder"
+    describes: ClassVar = "countermove.experiments.collective.autoencoder:VariationalAutoencoder"
     dimension: Count = 10
     hidden: Several[Count] = (512, 512)
     optimiser: Literal["adam", "sgd"] = "adam"

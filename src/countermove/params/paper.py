@@ -26,7 +26,7 @@ from countermove.params.serm_experiments import (
 
 if TYPE_CHECKING:
     from countermove.experiments import Experiment, Sources
-    from countermove.recourse.text import Encoder
+    from countermove.experiments.recourse_text import Encoder
 
 Method = Literal["auto", "linear_program", "gradient", "integer_program", "causal", "exhaustive"]
 Candidates = Annotated[int, Field(ge=2)]
@@ -267,7 +267,7 @@ class MiniLMParameters(Parameters):
         """Return what loads the encoder."""
         from functools import partial
 
-        from countermove.recourse.text import MiniLM
+        from countermove.experiments.recourse_text import MiniLM
 
         return partial(MiniLM, self.folder)
 
@@ -282,7 +282,7 @@ class HashedWordsParameters(Parameters):
         """Return what makes the encoder."""
         from functools import partial
 
-        from countermove.recourse.text import HashedWords
+        from countermove.experiments.recourse_text import HashedWords
 
         return partial(HashedWords, self.n_features)
 
@@ -306,10 +306,10 @@ class TextParameters(Parameters):
     """Recourse, Table 5: texts × splits × weights.
 
     ``dataset`` is a CSV or parquet file in ``data/01_raw``; ``favourable`` is the label authors
-    hope for. ``wordnet`` is the folder of WordNet's files, None for where packages put them.
+    hope for. ``wordnet`` is the folder that holds corpora/wordnet, None for where nltk looks.
     """
 
-    describes: ClassVar = "countermove.experiments.recourse.texts:TextExperiment"
+    describes: ClassVar = "countermove.experiments.recourse_text:TextExperiment"
     kind: Literal["text"] = "text"
     dataset: str = "film-reviews"
     text: str = "text"

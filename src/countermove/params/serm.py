@@ -19,11 +19,12 @@ from countermove.params.axes import (
     ResponseParameters,
     ScoreParameters,
 )
-from countermove.params.base import Count, Parameters, Positive
+from countermove.params.base import Count, NotNegative, Parameters, Positive, Several
 
 if TYPE_CHECKING:
     from countermove.data.schema import Schema
     from countermove.data.standardise import Standardiser
+    from countermove.learning.least_regret import Payoff, PlausiblePeople
     from countermove.learning.trees import TreeTraining
     from countermove.people import ActionSet
     from countermove.response import Response
@@ -62,9 +63,59 @@ class TrainingParameters(Parameters):
     batch_size: Count = 64
     max_epochs: Count = 50
     patience: Count = 7
-    selection: Literal["guarded", "none"] = "guarded"
+    selection: Literal["guarded", "least_regret", "none"] = "guarded"
     allow_no_recourse: bool = False
     refits: Annotated[int, Field(ge=0)] = 0
+
+
+class AccuracyParameters(Parameters):
+    """Every wrong decision is worth as much as any other."""
+
+    kind: Literal["accuracy"] = "accuracy"
+
+    def build(self, *args: Any, **given: Any) -> Payoff:
+        """Return what decisions are worth."""
+        from countermove.learning.least_regret import Payoff
+
+        return Payoff()
+
+
+class PayoffParameters(Parameters):
+    """What decisions are worth; refusing somebody unfavourable is worth 0."""
+
+    describes: ClassVar = "countermove.learning.least_regret:Payoff"
+    kind: Literal["payoff"]
+    favourable: float = 1.0
+    unfavourable: float = -1.0
+    refused: float = 0.0
+
+
+class PeopleParameters(Parameters):
+    """What is known of how people respond, and what not knowing it may cost."""
+
+    known: Literal["unknown", "assumed", "estimated"] = "unknown"
+    assumed_by: str | None = None
+    prices: Several[Positive] = (0.25, 0.5, 1.0, 2.0, 4.0, 16.0)
+    tolerated_regret: NotNegative = 0.01
+
+    @model_validator(mode="after")
+    def _somebody_signs(self) -> Self:
+        if (self.known == "assumed") != bool(self.assumed_by):
+            raise ValueError(
+                "people are assumed if and only if somebody signs for their response: expected "
+                "known: assumed together with assumed_by: NAME"
+            )
+        return self
+
+    def plausible(self, stated: Response) -> PlausiblePeople:
+        """Return who people may be, given the response that is stated."""
+        from countermove.learning.least_regret import PlausiblePeople
+
+        if self.known == "assumed":
+            return PlausiblePeople.assumed(stated, str(self.assumed_by))
+        if self.known == "estimated":
+            return PlausiblePeople.estimated(stated)
+        return PlausiblePeople.unknown(stated, self.prices)
 
 
 class SermParameters(Parameters):
@@ -77,6 +128,10 @@ class SermParameters(Parameters):
     confidence_set: ConfidenceSetParameters | None = None
     regulariser: RegulariserParameters = NoRegulariserParameters()
     training: TrainingParameters = TrainingParameters()
+    people: PeopleParameters = PeopleParameters()
+    objective: Annotated[AccuracyParameters | PayoffParameters, Field(discriminator="kind")] = (
+        AccuracyParameters()
+    )
 
     @field_validator("score", mode="before")
     @classmethod
@@ -118,7 +173,22 @@ class SermParameters(Parameters):
         self, schema: Schema, standardiser: Standardiser, seed: int
     ) -> dict[str, Any]:
         """Return how to optimise and the score to start from, as `StrategicClassifier` takes it."""
-        return self.training.model_dump() | {"score": self.build_score(schema, standardiser, seed)}
+        settings = self.training.model_dump()
+        if self.training.selection == "least_regret":
+            from countermove.learning.least_regret import RegretSelection
+
+            settings["selection"] = RegretSelection(self.objective.build(), self.people.prices)
+        return settings | {"score": self.build_score(schema, standardiser, seed)}
+
+    @model_validator(mode="after")
+    def _estimates_are_known(self) -> Self:
+        estimated = self.people.known == "estimated"
+        if estimated != (self.confidence_set is not None) and self.people.known != "assumed":
+            raise ValueError(
+                "people.known: estimated and confidence_set go together, as "
+                "kedro run --pipeline=estimate_people writes them"
+            )
+        return self
 
     @model_validator(mode="after")
     def _score_has_a_response(self) -> Self:

@@ -37,6 +37,23 @@ def evaluate(
     return rule_metrics(blind, calibrated, uncalibrated, typed, rows, schema, people, decisions)
 
 
+def weigh_regret(
+    blind: PublishedModel,
+    calibrated: PublishedModel,
+    train: pd.DataFrame,
+    test: pd.DataFrame,
+    schema: Schema,
+    people: Response,
+    serm: SermParameters,
+) -> dict[str, Any]:
+    """Say what both rules lose by not knowing how people respond."""
+    from countermove.learning.least_regret import published_regret
+
+    plausible, payoff = serm.people.plausible(people), serm.objective.build()
+    told = published_regret(blind, calibrated, train, test, schema, plausible, payoff)
+    return told | {"tolerated": serm.people.tolerated_regret}
+
+
 def draw_moves(
     blind: PublishedModel,
     calibrated: PublishedModel,
@@ -112,6 +129,12 @@ def create_pipeline(**_: object) -> Pipeline:
                 [*rules, "strategic_model", "typed", "test_rows", "schema", "people", "decisions"],
                 "metrics",
                 name="evaluate",
+            ),
+            Node(
+                weigh_regret,
+                [*rules, "train_rows", "test_rows", "schema", "people", "params:serm"],
+                "regret",
+                name="weigh_regret",
             ),
             Node(
                 draw_moves,

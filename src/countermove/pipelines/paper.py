@@ -15,15 +15,13 @@ if TYPE_CHECKING:
 
     from countermove.data.texts import Texts
     from countermove.experiments.tables import Tables
-    from countermove.recourse.text import VectorStore
 else:  # Kedro resolves annotations at start-up, and these are slow to import.
-    Figure = Tables = Texts = VectorStore = Any
+    Figure = Tables = Texts = Any
 
 
 def measure(
     tables: Tables,
     texts: Callable[..., Texts],
-    vectors: Callable[..., VectorStore],
     paper: PaperParameters,
     execution: ExecutionParameters,
     seed: int,
@@ -32,7 +30,7 @@ def measure(
     from countermove.experiments import Sources
 
     with execution.build().open() as mapper:
-        found = paper.build().measure(Sources(tables, texts, vectors), seed, mapper)
+        found = paper.build().measure(Sources(tables, texts), seed, mapper)
     return found.cells, {} if found.beside is None else found.beside
 
 
@@ -60,7 +58,7 @@ def write_page(
 def create_pipeline(**_: object) -> Pipeline:
     """Return the paper pipeline."""
     settings = "params:paper"
-    given = ["tables", "texts", "sentence_vectors", settings, "params:execution", "params:seed"]
+    given = ["tables", "texts", settings, "params:execution", "params:seed"]
     cells, beside, means = "paper_cells", "paper_beside", "paper_means"
     found, figure = [cells, beside, means], "paper_figure"
     return Pipeline(

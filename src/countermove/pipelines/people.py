@@ -76,7 +76,7 @@ def _functions(settings: Any) -> Iterator[Mapping[str, Any]]:
 def champion_people(stored: StoredVersion, schema: Schema, serm: SermParameters) -> Response:
     """Return the people a stored version was made for.
 
-    Of a version that does not name them they are the present settings'.
+    A version that was stored without them has those of the present settings.
     """
     from countermove.production.retraining.nightly import as_estimated
 

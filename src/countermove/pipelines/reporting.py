@@ -58,12 +58,13 @@ def summarise(
     future: Facts | None,
     transfer: Facts | None,
     sheet: Facts,
+    regret: Facts | None,
     evaluation: EvaluationParameters,
 ) -> Facts:
     """Answer what a committee asks first."""
     from countermove.reporting.summary import decision_summary
 
-    found = (metrics, calibration, certificates, move_map, future, transfer, sheet)
+    found = (metrics, calibration, certificates, move_map, future, transfer, sheet, regret)
     return decision_summary(decisions, model, schema, *found, evaluation.failure_probability)
 
 
@@ -122,7 +123,7 @@ def create_pipeline(**_: object) -> Pipeline:
                 [
                     "decisions", "recourse_model", "schema", "metrics", "recourse_calibration",
                     "certificates", "move_map", "future", "transfer_report", "table_sheet",
-                    "params:evaluation",
+                    "regret", "params:evaluation",
                 ],
                 "summary",
                 name="summarise",

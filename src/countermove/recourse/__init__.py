@@ -87,8 +87,5 @@ _HOMES = {
     "single_step": "objective",
 }
 
-# Former names.
-People, Terms = ChoiceRows, PromiseTerms
-
 __getattr__ = lazy(__name__, _HOMES)
 __dir__ = __all__.copy

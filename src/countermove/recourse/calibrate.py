@@ -66,6 +66,9 @@ def calibrate_model(
     """
     # Calibration rows are for promises alone, selection rows for choices.
     model = model.without_threshold()
+    if (model.about.get("choice") or {}).get("kept") == "least_regret":
+        # No single response may move the threshold of a rule that is chosen for all of them.
+        terms = _promised_at(model.threshold, terms)
     given, chosen_on = rows_of(calibration, schema), rows_of(selection, schema)
     check_disjoint(given.ids, [*trained_on, *chosen_on.ids], len(given.ids))
     held = _unseen_clusters(given, schema, (trained_clusters, chosen_on.clusters))
@@ -105,11 +108,14 @@ def certify_model(
     terms: PromiseTerms,
 ) -> CalibratedRule:
     """Say what is promised at the threshold a model has; nothing of it is changed."""
-    # The only threshold of the grid is affordable, whatever can be promised at it.
-    own = model.threshold
-    loss = 0.5 if terms.largest_loss is None else terms.largest_loss
-    asked = replace(terms, threshold=own, grid=(own,), largest_loss=loss)
+    asked = _promised_at(model.threshold, terms)
     return calibrate_model(model, calibration, selection, (), schema, response, asked)
+
+
+def _promised_at(threshold: float, terms: PromiseTerms) -> PromiseTerms:
+    """Return terms by which the threshold stays, whatever can be promised at it."""
+    loss = 0.5 if terms.largest_loss is None else terms.largest_loss
+    return replace(terms, threshold=threshold, grid=(threshold,), largest_loss=loss)
 
 
 def clusters_facts(rows: Rows, schema: Schema) -> dict[str, Any] | None:

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 NONE_KEPT = (
     "Linear scores trained by StrategicClassifier or by a run have a covariance; networks are "
     "fitted again to rows drawn with replacement where refits=20 (in a run "
-    "serm.training.refits: 20) asks for it, at 20 times the cost of training. Models stored by "
-    "earlier releases have neither"
+    "serm.training.refits: 20) asks for it, at 20 times the cost of training"
 )
 TINY, ROUNDING = 1e-300, 1e-9
 ROUNDS = 5

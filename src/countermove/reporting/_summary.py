@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from countermove.reporting._summary_words import BEST_SIMPLE, PUBLISHED
+from countermove.reporting._summary_words import (
+    ASSUMED,
+    BEST_SIMPLE,
+    FAILS,
+    HOLDS,
+    PUBLISHED,
+    UNSHOWN,
+    UNTESTED,
+)
 from countermove.reporting.citing import Cited, Key, Text, Write
 from countermove.reporting.words import SIMPLE, number, rule_names, share
 
@@ -14,7 +22,7 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Columns of the scorecard, and groups, that stand open; the others fold."""
-STATES = {"holds": "good", "does not hold": "bad", "not shown": "open", "not tested": "open"}
+STATES = {HOLDS: "good", FAILS: "bad", ASSUMED: "open", UNSHOWN: "open", UNTESTED: "open"}
 """How each state is coloured; the word itself says it."""
 UNBROKEN = "\u00a0"
 WHO = ("approved", "refused")
@@ -46,6 +54,7 @@ def summary_facts(found: Findings) -> dict[str, Any]:
             for group in found
         ),
         "promise": _promise(cited),
+        "regrets": _regret_rows(cited),
         "states": STATES,
     }
 
@@ -74,6 +83,33 @@ def _rule_rows(cited: Cited, found: Findings) -> list[list[Text]]:
         ]
         for name in rules
         if name != BEST_SIMPLE or best not in rules
+    ]
+
+
+REGRETTING = {
+    "blind": "blind rule",
+    PUBLISHED: "published rule",
+    "least_regret": "rule of least regret",
+}
+
+
+def _regret_rows(cited: Cited) -> list[list[Text]]:
+    """Return what knowing people would add, rule by rule, member by member."""
+    rules = cited.value("regret") or {}
+    return [
+        [
+            REGRETTING[name],
+            *(
+                cited.link("regret", name, "regret", member, "value", by=_as_cost)
+                for member in cited.value("people", "set")
+            ),
+            (cited.link("regret", name, "largest_regret", "high", by=_as_cost)),
+            *(
+                cited.link("regret", name, "beyond", member, "value", by=_as_cost)
+                for member in cited.value("people", "beyond")
+            ),
+        ]
+        for name in rules
     ]
 
 

@@ -14,6 +14,8 @@ Facts = Mapping[str, Any]
 FOUR_FIFTHS = 0.8
 """Ratio of approval rates below which a group is looked at (four-fifths rule)."""
 HOLDS, FAILS, UNSHOWN, UNTESTED = "holds", "does not hold", "not shown", "not tested"
+ASSUMED = "holds if people respond as assumed"
+"""Of a claim about people who have responded, where nobody has tested how they do."""
 PUBLISHED, BEST_SIMPLE = "strategic", "best_simple"
 """Names of the published rule and of the best simple one among those that are compared."""
 
@@ -35,6 +37,10 @@ def headline(compared: Facts, promise: Facts, metrics: Facts, *, moved: bool) ->
         )
     if choice is None:
         return f"The strategic rule is {right} after response.{cost}"
+    if choice["kept"] == "least_regret":
+        return (
+            f"The published rule is {SIMPLE['least_regret']}: it is {right} after response.{cost}"
+        )
     if choice["kept"] != choice["best_simple"]:
         return (
             f"The published rule is trained for people who respond: it is {right} after "
@@ -118,8 +124,12 @@ def verdicts(
     metrics: Facts,
     certificates: Sequence[Facts],
     sheet: Facts | None = None,
+    people: Facts | None = None,
 ) -> list[dict[str, str]]:
-    """Return one line per question: holds, does not hold, not shown, not tested."""
+    """Return one line per question: holds, does not hold, not shown, not tested.
+
+    While ``people`` are unknown no claim about people who have responded simply holds.
+    """
     gains, other = compared["differences"], rule_names(metrics)["blind"]
     found = [
         _line(f"More often right than the {other}", *_sign(gains["blind"]["accuracy"])),
@@ -129,16 +139,19 @@ def verdicts(
         *_training_line(compared, metrics),
         *_four_fifths(groups),
     ]
+    unknown = people is not None and people["state"] == "unknown"
     if not groups:
         found.append(
             _line("Groups are approved alike", UNTESTED, "the schema declares no sensitive column")
         )
-    found += _protected_line(sheet)
     found.append(_promise_line(promise))
     error = next((one for one in certificates if one["name"] == "error_after_response"), None)
     if error is not None and error["value"] is not None:
         words = f"at most {share(error['value'])}, {_sure(error)}"
         found.append(_line("Certified error after response", HOLDS, words))
+    if unknown:
+        found = [line | {"state": ASSUMED} if line["state"] == HOLDS else line for line in found]
+    found += _protected_line(sheet)
     relations = metrics["accuracy"].get("relations")
     if relations is not None:
         reason = relations["reason"] or "responses obey the schema: relations, histories, ranges"
@@ -146,9 +159,19 @@ def verdicts(
         found.append(_line("Only possible people are counted on", state, reason))
     return [
         *found,
-        _line("People respond as assumed", UNTESTED, "see kedro run --pipeline=estimate_people"),
+        _people_line(people),
         _line("No drift", UNTESTED, "see kedro run --pipeline=retrain"),
     ]
+
+
+def _people_line(people: Facts | None) -> dict[str, str]:
+    """Return what is known of how people respond."""
+    claim = "People respond as assumed"
+    if people is not None and people["state"] == "estimated":
+        return _line(claim, HOLDS, "estimated from what people did; promises hold over the set")
+    signed = people is not None and people["assumed_by"]
+    words = f"assumed by {signed}; " if people is not None and signed else ""
+    return _line(claim, UNTESTED, f"{words}see kedro run --pipeline=estimate_people")
 
 
 def _protected_line(sheet: Facts | None) -> list[dict[str, str]]:

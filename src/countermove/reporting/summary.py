@@ -25,6 +25,7 @@ from countermove.reporting._summary_words import (
     verdicts,
     would_change,
 )
+from countermove.reporting.conclusion import conclude
 from countermove.reporting.estimates import (
     SMALLEST_GROUP,
     Clusters,
@@ -108,6 +109,7 @@ def decision_summary(
     future: Facts | None = None,
     transfer: Facts | None = None,
     sheet: Facts | None = None,
+    regret: Facts | None = None,
     failure_probability: float = 0.05,
 ) -> dict[str, Any]:
     """Return what a committee asks first about a run.
@@ -120,7 +122,7 @@ def decision_summary(
         The published rule at its threshold.
     schema
         What its columns mean.
-    metrics, calibration, certificates, move_map, future, transfer, sheet
+    metrics, calibration, certificates, move_map, future, transfer, sheet, regret
         What the run found, as in its JSON files.
     failure_probability
         Chance that an interval misses, each on its own.
@@ -128,11 +130,13 @@ def decision_summary(
     Returns
     -------
     dict
-        JSON-ready: ``headline``, ``rule`` (scorecard), ``approval_rate``, ``accuracy`` and
-        ``auc`` of the published rule (``strategic``) and of others, ``difference`` (paired,
-        against the best simple rule), ``differences`` (against each), ``favourable_rate``,
-        ``groups``, ``promise``, ``would_change``, ``retraining``, ``collective_threat``,
-        ``deployment``, ``verdict`` (holds, does not hold, not shown, not tested) and
+        JSON-ready: ``conclusion`` (the decision and its reasons), ``people`` (who they may be),
+        ``regret`` (by rule and member), ``headline``, ``rule`` (scorecard), ``approval_rate``,
+        ``accuracy`` and ``auc`` of the published rule (``strategic``) and of others,
+        ``difference`` (paired, against the best simple rule), ``differences`` (against each),
+        ``favourable_rate``, ``groups``, ``promise``, ``would_change``, ``retraining``,
+        ``collective_threat``, ``deployment``, ``verdict`` (holds, does not hold, not shown, not
+        tested, holds if people respond as assumed) and
         ``identity``.
     """
     check_judged(decisions)
@@ -141,9 +145,17 @@ def decision_summary(
     groups = _groups(judged, dict(schema.references))
     promise = _promise(judged, calibration)
     expected = future or {}
+    people = None if regret is None else regret["people"]
+    verdict = verdicts(compared, groups, promise, metrics, certificates, sheet, people)
+    concluded = None
+    if regret is not None:
+        concluded = conclude(regret, verdict, promise, bool(metrics.get("adopted")))
     return {
         "dataset": schema.name,
         "level": 1.0 - failure_probability,
+        "conclusion": concluded,
+        "people": people,
+        "regret": None if regret is None else regret["rules"],
         "headline": headline(compared, promise, metrics, moved=judged.anybody_moved),
         "rule": _scorecard(model, schema),
         "approval_rate": judged.share(judged.column(PUBLISHED, AFTER)),
@@ -156,10 +168,7 @@ def decision_summary(
         "retraining": expected.get("retraining"),
         "collective_threat": expected.get("collective_threat"),
         "deployment": None if transfer is None else transfer["verdict"],
-        "verdict": [
-            *verdicts(compared, groups, promise, metrics, certificates, sheet),
-            *future_lines(future),
-        ],
+        "verdict": [*verdict, *future_lines(future)],
         "identity": {
             "data_hash": metrics["data_hash"],
             "schema_digest": model.schema_digest,

@@ -28,6 +28,7 @@ SIMPLE = {
     "reach_penalty": "logistic regression charged for what people can reach",
     "blind": "the same kind of score, trained as if nobody moved",
     "trained": "trained on where people will stand",
+    "least_regret": "the rule of least regret over plausible people",
     "annealed": "the same, turned by an annealed 0-1 loss",
 }
 """What the rules of `countermove.learning.selection` are, in words."""

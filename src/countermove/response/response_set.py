@@ -24,7 +24,6 @@ from countermove.people import Cost, QuadraticCost
 from countermove.randomness import seed_of
 from countermove.response.base import NoResponse, OnFailure, Response, Responses
 from countermove.response.best import BestResponse
-from countermove.response.manifold import PointsResponse, TangentResponse
 from countermove.response.population import Population
 from countermove.response.representation import RepresentationResponse, represented
 from countermove.response.score_seeking import GainResponse
@@ -277,18 +276,12 @@ def redrawn(response: Response, seed: int, stage: str) -> Response:
 
 _RATIONAL: WeakKeyDictionary[Response, dict[bool, BestResponse]] = WeakKeyDictionary()
 
-Rational = BestResponse | TangentResponse | PointsResponse
-"""Fully rational people: free, confined to their tangents, or choosing among places."""
 
-
-def rational(response: Response, unscaled: bool = False) -> Rational:
+def rational(response: Response, unscaled: bool = False) -> BestResponse:
     """Return fully rational people with a response's cost (or, ``unscaled``, squared length)."""
-    # People on a surface stay on it; of several members or kinds the first one's people are meant.
-    # Free people are made once per response: their plan is kept, and conic costs are compiled
-    # once.
+    # Of several members or kinds the first one's people are meant. They are made once per response:
+    # their plan is kept, and conic costs are compiled once.
     response = kinds_of(response)[0]
-    if isinstance(response, TangentResponse | PointsResponse):
-        return response.rational(unscaled)
     if isinstance(response, BestResponse) and not unscaled:
         return response
     made = _RATIONAL.setdefault(response, {})
@@ -307,20 +300,20 @@ def rational(response: Response, unscaled: bool = False) -> Rational:
 class RationalPeople(NamedTuple):
     """Best responders, the score they see, and where they stand, shape (n, k)."""
 
-    response: Rational
+    response: BestResponse
     score: Score
     rows: Floats
 
 
 def rational_people(response: Response, score: Score, X: Floats) -> RationalPeople | None:
     """Return best responders with a response's cost and actions; None without a closed form."""
-    # People who move in a representation see its head from there; those on a surface stay on it.
+    # People who move in a representation see its head from there.
     member = kinds_of(response)[0]
     if isinstance(member, RepresentationResponse):
         known = represented(score)
         with torch.no_grad():
             places = known.represent(torch.from_numpy(X)).numpy()
         return RationalPeople(rational(member.inner), known.head(), places)
-    if score.slope() is None and not isinstance(member, PointsResponse):
+    if score.slope() is None:
         return None
     return RationalPeople(rational(member), score, X)

@@ -21,7 +21,7 @@ from countermove.data.cleaning import clean
 from countermove.data.fetch import PUBLISHED, fetch
 from countermove.data.fetch.publications import FICO_GROUPS
 from countermove.data.fetch.wheels import member_content, wheel_in_cache
-from countermove.data.recipes.fetched import USUAL_DEPENDENTS, USUAL_INCOME
+from countermove.data.recipes import USUAL_DEPENDENTS, USUAL_INCOME
 from countermove.data.relations import relation_report
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_raw, table_hash

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from countermove.data.cleaning import clean
-from countermove.data.recipes.embedded import credit
+from countermove.data.recipes import credit
 from countermove.data.schema import load_schema
 from countermove.data.sources import read_embedded
 from countermove.errors import DataError

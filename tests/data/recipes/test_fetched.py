@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from countermove.data import recipes
 from countermove.data.cleaning import clean
 from countermove.data.fetch import PUBLISHED
 from countermove.data.fetch.publications import FICO_PEOPLE, raw_table
-from countermove.data.recipes import fetched as recipes
-from countermove.data.recipes.fetched import (
+from countermove.data.recipes import (
     ADULT_COLUMNS,
     COMPAS_COLUMNS,
     GMSC_COLUMNS,

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from countermove.data.cleaning import clean
-from countermove.data.recipes.embedded import german
+from countermove.data.recipes import german
 from countermove.data.rows import design_matrix
 from countermove.data.schema import Schema, load_schema
 from countermove.data.sources import read_embedded

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from countermove.data.recipes.fetched import ADULT_COLUMNS, COMPAS_COLUMNS, MNIST_COLUMNS
+from countermove.data.recipes import ADULT_COLUMNS, COMPAS_COLUMNS, MNIST_COLUMNS
 from countermove.errors import DataError
 from countermove.randomness import generator
 

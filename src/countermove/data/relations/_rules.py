@@ -1,7 +1,7 @@
 """What a relation says: rows of weighted sums, levels of categories, conditions.
 
 Columns and numbers are those of the typed table, in original units. Every rule says
-which rows satisfy it, writes itself in the schema's grammar and in words.
+which rows satisfy it, and writes itself in the schema's grammar.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from countermove._types import Floats, Mask
 Sense: TypeAlias = Literal["<=", ">=", "=="]
 SENSES: tuple[Sense, ...] = ("<=", ">=", "==")
 FLIPPED: dict[Sense, Sense] = {"<=": ">=", ">=": "<=", "==": "=="}
-IN_WORDS: dict[Sense, str] = {"<=": "is at most", ">=": "is at least", "==": "is"}
 
 TOLERANCE = 1e-9
 """Sums of floats are compared up to this share of their terms."""
@@ -98,28 +97,22 @@ class LinearRow:
     @property
     def text(self) -> str:
         """The row in the schema's grammar."""
-        return self._written([name_text(name) for name in self.columns], f" {self.sense} ")
-
-    def in_words(self) -> str:
-        """Return the row as a person would say it."""
-        return self._written(self.columns, f" {IN_WORDS[self.sense]} ")
+        names = [name_text(name) for name in self.columns]
+        listed = list(zip(self.terms, names, strict=True))
+        left = [(term, name) for term, name in listed if term[1] > 0]
+        right = [((term[0], -term[1]), name) for term, name in listed if term[1] < 0]
+        ends = [weighted(*zip(*side, strict=True)) if side else "" for side in (left, right)]
+        if not right:
+            return f"{ends[0]} {self.sense} {number_text(self.bound)}"
+        sign = " + " if self.bound > 0 else " - "
+        rest = sign + number_text(abs(self.bound)) if self.bound else ""
+        return f"{ends[0]} {self.sense} {ends[1]}{rest}"
 
     def holds(self, frame: pd.DataFrame) -> Mask:
         """Return which rows of a typed table satisfy it."""
         parts = np.array([weight * frame[name].to_numpy(np.float64) for name, weight in self.terms])
         size = abs(self.bound) + np.abs(parts).sum(axis=0)
         return compared(parts.sum(axis=0) - self.bound, self.sense, TOLERANCE * size)
-
-    def _written(self, names: Iterable[str], between: str) -> str:
-        listed = list(zip(self.terms, names, strict=True))
-        left = [(term, name) for term, name in listed if term[1] > 0]
-        right = [((term[0], -term[1]), name) for term, name in listed if term[1] < 0]
-        ends = [weighted(*zip(*side, strict=True)) if side else "" for side in (left, right)]
-        if not right:
-            return ends[0] + between + number_text(self.bound)
-        sign = " + " if self.bound > 0 else " - "
-        rest = sign + number_text(abs(self.bound)) if self.bound else ""
-        return ends[0] + between + ends[1] + rest
 
 
 @dataclass(frozen=True)
@@ -158,10 +151,6 @@ class LevelRow:
         """The row in the schema's grammar."""
         return f"{name_text(self.column)} {self.sense} {value_in_quotes(self.value)}"
 
-    def in_words(self) -> str:
-        """Return the row as a person would say it."""
-        return f"{self.column} {IN_WORDS[self.sense]} {self.value!r}"
-
     def holds(self, frame: pd.DataFrame) -> Mask:
         """Return which rows of a typed table satisfy it; an unknown category does not."""
         values = frame[self.column]
@@ -196,10 +185,6 @@ class ConditionalRow:
     def text(self) -> str:
         """The relation in the schema's grammar."""
         return f"if {self.premise.text} then {self.then.text}"
-
-    def in_words(self) -> str:
-        """Return the relation as a person would say it."""
-        return f"where {self.premise.in_words()}, {self.then.in_words()}"
 
     def holds(self, frame: pd.DataFrame) -> Mask:
         """Return which rows of a typed table satisfy it."""
@@ -236,10 +221,6 @@ class Relation:
     def text(self) -> str:
         """The sentence in the schema's grammar."""
         return self.rule.text
-
-    def in_words(self) -> str:
-        """Return the sentence as a person would say it, with its reason."""
-        return self.rule.in_words() + (f" ({self.because})" if self.because else "")
 
     def holds(self, frame: pd.DataFrame) -> Mask:
         """Return which rows of a typed table (original units) satisfy it, shape (n,).

@@ -13,9 +13,9 @@ from countermove.data.rows import feature_matrix
 from countermove.data.schema import LABEL
 from countermove.data.standardise import Standardiser
 from countermove.errors import DataError, NotEnoughRowsError, UnknownNameError, nearest
+from countermove.experiments.collective.autoencoder import VariationalAutoencoder
 from countermove.experiments.tables import Tables
 from countermove.randomness import generator
-from countermove.training.autoencoder import VariationalAutoencoder
 
 OUTCOMES = {1: "favourable", -1: "unfavourable"}
 """The classes of a table by its schema's label."""

@@ -17,18 +17,23 @@ import pandas as pd
 import torch
 
 from countermove._types import Floats
-from countermove.data.synthetic import ParabolaTangents, on_parabola, parabola, two_clouds
 from countermove.errors import UnknownNameError, nearest
 from countermove.experiments._drawing import GREY, OCHRE, OTHER, PUBLISHED, RIGHT, VIOLET
 from countermove.experiments.protocol import Experiment, Measured, Row, Sources, averages
+from countermove.experiments.serm.manifold import (
+    ContractiveAutoencoder,
+    CurveResponse,
+    ParabolaTangents,
+    TangentResponse,
+    on_parabola,
+    parabola,
+)
 from countermove.learning import StrategicClassifier
 from countermove.learning.chosen_costs import FlexibleCost, UnknownCost
 from countermove.people import MixtureCost, QuadraticCost, WeightedQuadraticCost
 from countermove.people.cost_boxes import CostBox
-from countermove.people.manifold import ContractiveAutoencoder
-from countermove.randomness import torch_generator
+from countermove.randomness import generator, torch_generator
 from countermove.response import Response, named_response
-from countermove.response.manifold import PointsResponse, TangentResponse
 from countermove.scores import LinearScore
 
 if TYPE_CHECKING:
@@ -146,6 +151,17 @@ class Fifths:
         return self.X[rows], self.y[rows]
 
 
+def two_clouds(
+    n: int, distance: float, spread: tuple[float, float], seed: int
+) -> tuple[Floats, Floats]:
+    """Return n people around (±``distance``, 0), half of either class, favourable on the right."""
+    rng = generator(seed, "two clouds")
+    y = np.where(np.arange(n) < n // 2, 1.0, -1.0)
+    X = np.column_stack([distance * y, np.zeros(n)]) + rng.normal(size=(n, 2)) * np.array(spread)
+    order = rng.permutation(n)
+    return X[order], y[order]
+
+
 def flexible(rows: int | None, seed: int) -> Run:
     """Learn rule and cost together; the first cost hides what distinguishes people."""
     parts = Fifths(*two_clouds(rows or 300, 0.5, (0.1, 1.0), seed))
@@ -207,13 +223,13 @@ def manifold(rows: int | None, seed: int) -> Run:
     started = time.process_time()
     surface = ContractiveAutoencoder(seed=seed).fit(parts["train"][0])
     learned = time.process_time() - started
-    on_tangents = TangentResponse(surface, cost, "smooth", 1.0, "stay", normalised=False)
+    on_tangents = TangentResponse(surface, cost)
     curve = parabola(np.linspace(-8.0, 8.0, 3201))
     judges: dict[str, Response] = {
         "learned tangents": on_tangents,
-        "true tangents": TangentResponse(ParabolaTangents(), cost, "smooth", 1.0, "stay", False),
-        "true curve, climbing": PointsResponse(curve, cost, 1.0, "stay"),
-        "true curve, rational": PointsResponse(curve, cost),
+        "true tangents": TangentResponse(ParabolaTangents(), cost),
+        "true curve, climbing": CurveResponse(curve, cost, climbing=True),
+        "true curve, rational": CurveResponse(curve, cost),
     }
     free = named_response("published", cost, None, 1.0)
     published = AS_PUBLISHED | {"learning_rate": 0.5, "batch_size": 64}

@@ -222,7 +222,8 @@ class PeopleEstimate:
         if held.temperature is not None:
             possible["temperature"] = list(held.temperature)
         cost = self._known_cost().describe()
-        return {"cost": cost, "response": response, "confidence_set": possible}
+        known = {"people": {"known": "estimated"}}
+        return {"cost": cost, "response": response, "confidence_set": possible} | known
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, JSON-ready (open ends of intervals are None)."""

@@ -1,21 +1,17 @@
-"""The entries of a schema that say how files and cells are read."""
+"""Entries of a schema file: read as what they must be, or refused by their key.
+
+Single values first, then what a feature says of its words, its empty cells and how its cells are
+read.
+"""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn, TypeVar, cast
 
-from countermove.data._schema_entries import (
-    mapping_entry,
-    number_entry,
-    one_of,
-    optional_text,
-    refuse,
-    spelled,
-    text_entry,
-    value_entry,
-)
 from countermove.data.files import PLAIN, FileFormat
 from countermove.data.reading import (
     BECOMES,
@@ -26,7 +22,253 @@ from countermove.data.reading import (
     WordReading,
     folded,
 )
-from countermove.data.schema import Feature, Kind, Schema, value_text
+from countermove.data.schema import (
+    CAUSES,
+    MISSING,
+    MISSING_POLICIES,
+    SUPPLY_PRICE,
+    Cause,
+    Change,
+    Feature,
+    Kind,
+    MissingCells,
+    Schema,
+    Value,
+    value_text,
+)
+from countermove.data.wording import VALUE, Wording
+from countermove.errors import nearest, shown
+
+Choice = TypeVar("Choice", bound=str)
+
+
+class EntryError(Exception):
+    """An entry that is wrong: its key, and what is wrong with it."""
+
+
+def refuse(key: str, problem: str) -> NoReturn:
+    """Raise what is wrong with the entry at a key."""
+    raise EntryError(f"{key}: {problem}")
+
+
+def refuse_repeated(names: Iterable[str], key: str, verb: str) -> None:
+    """Refuse names that occur twice."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        refuse(key, f"{verb} {shown(repeated)} twice")
+
+
+def mapping_entry(entry: object, known: Iterable[str], where: str) -> Mapping[str, Any]:
+    """Return a mapping with known keys only."""
+    if not isinstance(entry, Mapping):
+        keys = ", ".join(known)
+        refuse(where, f"must be a mapping with keys {keys}, not {spelled(entry)}")
+    for key in entry:
+        if key not in known:
+            refuse(where, f"unknown key {key!r}; {nearest(str(key), known)}")
+    return entry
+
+
+def one_of(value: object, known: tuple[Choice, ...], key: str) -> Choice:
+    """Return one of the known words."""
+    for choice in known:
+        if value == choice:
+            return choice
+    refuse(key, f"is {spelled(value)}; {nearest(str(value), known)}")
+
+
+def text_entry(value: object, key: str) -> str:
+    """Return text that is not blank."""
+    if not isinstance(value, str) or not value.strip():
+        refuse(key, f"must be text, not {spelled(value)}")
+    return value
+
+
+def optional_text(value: object, key: str) -> str:
+    """Return text, or none of it where the key is absent."""
+    return "" if value is None else text_entry(value, key).strip()
+
+
+def value_entry(value: object, key: str) -> Value:
+    """Return a category or label value; YAML's booleans are refused with the remedy."""
+    if isinstance(value, bool):
+        refuse(key, f"holds {spelled(value)}; YAML reads yes and no so: put it in quotes")
+    if isinstance(value, int | float) and math.isfinite(value):
+        return value
+    return text_entry(value, key)
+
+
+def number_entry(value: object, key: str) -> float | None:
+    """Return a finite number, or None where the key is absent."""
+    if value is None:
+        return None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(cast(float, value)):
+        refuse(key, f"must be a finite number, not {spelled(value)}")
+    return float(cast(float, value))
+
+
+def names_entry(entry: object, key: str) -> tuple[str, ...]:
+    """Return a list of columns, each once; an absent key lists none."""
+    if entry is None:
+        return ()
+    if not isinstance(entry, list):
+        refuse(key, f"must be a list of columns, not {spelled(entry)}")
+    names = tuple(text_entry(name, key) for name in entry)
+    refuse_repeated(names, key, "names")
+    return names
+
+
+def spelled(value: object) -> str:
+    """Return a value with its type, as YAML read it."""
+    return f"{type(value).__name__} {value!r}" if value is not None else "nothing"
+
+
+WORDING_KEYS = ("name", "verb", "horizon")
+WAYS = ("up", "down")
+
+
+def read_wording(
+    content: Mapping[str, Any], kind: Kind, change: Change, where: str
+) -> Wording | None:
+    """Return the words of a feature, None where nothing is said."""
+    if not any(content.get(key) is not None for key in WORDING_KEYS):
+        return None
+    up, down = _verbs(content.get("verb"), kind, change, f"{where}.verb")
+    return Wording(
+        name=optional_text(content.get("name"), f"{where}.name"),
+        raising=up,
+        lowering=down,
+        horizon=optional_text(content.get("horizon"), f"{where}.horizon"),
+    )
+
+
+def read_cause(entry: object, key: str) -> Cause | None:
+    """Return whether a column causes the outcome; YAML reads yes and no as booleans."""
+    if entry is None:
+        return None
+    if isinstance(entry, bool):
+        return "yes" if entry else "no"
+    return one_of(entry, CAUSES, key)
+
+
+def read_verb(entry: object, key: str, *, place: bool = True) -> str:
+    """Return a verb with ``{value}`` at the one place of the value; ``…`` means the same."""
+    if entry is None:
+        return ""
+    text = text_entry(entry, key).strip()
+    verb = text.replace("…", VALUE)
+    if verb.count(VALUE) > 1 or (place and VALUE not in verb):
+        count = "no" if VALUE not in verb else "more than one"
+        refuse(key, f"{text!r} has {count} place for the value; write … (or {VALUE}) once")
+    if set("{}") & set(verb.replace(VALUE, "")):
+        refuse(key, f"{text!r} has braces; only {VALUE} is filled in")
+    return verb
+
+
+def _verbs(entry: object, kind: Kind, change: Change, key: str) -> tuple[str, str]:
+    """Return the verbs for raising and lowering a column."""
+    if entry is None:
+        return "", ""
+    if change == "immutable":
+        refuse(key, "is given, but nobody can change the column (change: immutable)")
+    place = kind != "binary"  # what 0 and 1 mean, the verb says itself
+    allowed = WAYS if change == "both" else (change,)
+    if not isinstance(entry, Mapping):
+        verb = read_verb(entry, key, place=place)
+        return (verb if "up" in allowed else ""), (verb if "down" in allowed else "")
+    content = mapping_entry(entry, WAYS, key)
+    if kind == "onehot":
+        refuse(key, "has up and down, but one-hot categories have no order; give one verb")
+    for way in content:
+        if way not in allowed:
+            refuse(f"{key}.{way}", f"is given, but the column may only go {change}")
+    up, down = (read_verb(content.get(way), f"{key}.{way}", place=place) for way in WAYS)
+    return up, down
+
+
+def check_names(features: Iterable[Feature]) -> None:
+    """Refuse two columns with one display name: nobody could tell them apart."""
+    owners: dict[str, str] = {}
+    for feature in features:
+        name = "" if feature.wording is None else feature.wording.name
+        other = owners.setdefault(name, feature.name)
+        if name and other != feature.name:
+            refuse(f"features.{feature.name}.name", f"{name!r} is the name of {other!r} too")
+
+
+OWN_LEVEL = "own level"
+
+
+def read_missing(
+    content: Mapping[str, Any], kind: Kind, categories: tuple[str, ...], where: str
+) -> MissingCells | None:
+    """Read what stands in for a cell without a value; None: rows with one are set aside."""
+    entry, key = content.get("missing"), f"{where}.missing"
+    supply = content.get("supply", False)
+    price = SUPPLY_PRICE
+    if not isinstance(supply, bool):
+        if not isinstance(supply, int | float) or not 0 < supply < math.inf:
+            problem = "must be true, false or what it costs (a positive number)"
+            refuse(f"{where}.supply", f"{problem}, not {supply!r}")
+        supply, price = True, float(supply)
+    if entry is None or entry == "refuse":
+        if supply:
+            refuse(f"{where}.supply", "is given, but rows without a value are set aside")
+        return None
+    fitting = {
+        "numeric": ("median",),
+        "integer": ("median",),
+        "ordered": ("median", "mode"),
+        "binary": ("mode",),
+        "onehot": ("mode", OWN_LEVEL),
+    }[kind]
+    if entry in MISSING_POLICIES:
+        if entry not in fitting:
+            listed = ", ".join(("refuse", *fitting))
+            refuse(key, f"is {entry!r}; a {kind} feature takes one of {listed}, or a value")
+        if entry == OWN_LEVEL and MISSING in categories:
+            refuse(
+                key, f"is {entry!r}, but {MISSING!r} is a category already; give it as the value"
+            )
+        return MissingCells(entry, None, supply, price)
+    return MissingCells(None, _stand_in(entry, kind, categories, key, fitting), supply, price)
+
+
+def _stand_in(
+    entry: object, kind: Kind, categories: tuple[str, ...], key: str, fitting: tuple[str, ...]
+) -> Value:
+    """Read the value that an empty cell means."""
+    value = value_entry(entry, key)
+    if categories:
+        if value_text(value) not in categories:
+            known = nearest(value_text(value), (*categories, "refuse", *fitting))
+            refuse(key, f"is {value!r}, no category of the column; {known}")
+        return value_text(value)
+    number = number_entry(value, key)
+    if number is None or (kind == "binary" and number not in (0, 1)):
+        refuse(key, f"is {value!r}; expected 0 or 1")
+    return number
+
+
+def check_stand_in(feature: Feature, where: str) -> None:
+    """Refuse a value for empty cells that the column cannot hold."""
+    if feature.missing is None:
+        return
+    if feature.group is not None:
+        refuse(
+            f"{where}.missing", f"is given, but the column is one of the group {feature.group!r}"
+        )
+    value = feature.missing.value
+    if value is None or feature.kind not in ("numeric", "integer"):
+        return
+    low = -math.inf if feature.min is None else feature.min
+    high = math.inf if feature.max is None else feature.max
+    if not low <= float(value) <= high:
+        refuse(f"{where}.missing", f"is {value}, outside min and max")
+    if feature.kind == "integer" and not float(value).is_integer():
+        refuse(f"{where}.missing", f"is {value}, but the feature holds whole numbers")
+
 
 FILE_KEYS = ("encoding", "delimiter", "header", "sheet", "rename")
 SHARED_KEYS = ("from", "missing_values")

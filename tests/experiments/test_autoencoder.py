@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from countermove.errors import DataError, ParameterError
-from countermove.training.autoencoder import VariationalAutoencoder
+from countermove.experiments.collective.autoencoder import VariationalAutoencoder
 
 
 def two_shapes(n=60):
