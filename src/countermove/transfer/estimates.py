@@ -114,7 +114,7 @@ def threshold_divergence_upper(one: Sample, other: Sample, failure_probability: 
     return min(2.0, threshold_divergence(one, other) + 4.0 * bands)
 
 
-def linear_divergence_estimate(one: Floats, other: Floats, paired: bool, seed: int = 0) -> float:
+def linear_divergence_estimate(one: Floats, other: Floats, paired: bool) -> float:
     """Return a *lower estimate* of the H∆H-divergence for linear rules, 2 (1 - 2 error)."""
     # The error is that of a classifier which learns on one half to separate the populations and is
     # judged on the other; the supremum over pairs of rules may be larger, so no bound follows from
@@ -127,7 +127,7 @@ def linear_divergence_estimate(one: Floats, other: Floats, paired: bool, seed: i
         raise NotEnoughRowsError(
             f"separating two populations needs 4 rows each, got {len(one)} and {len(other)}"
         )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     # A person of paired samples stays in one half.
     first = rng.permutation(len(one)) < len(one) // 2
     second = first if paired else rng.permutation(len(other)) < len(other) // 2
@@ -141,13 +141,11 @@ def linear_divergence_estimate(one: Floats, other: Floats, paired: bool, seed: i
     return float(max(0.0, 2.0 * (1.0 - sum(missed))))
 
 
-def binned_total_variation(
-    one: Sample, other: Sample, edges: Floats, threshold: float = 0.0
-) -> float:
+def binned_total_variation(one: Sample, other: Sample, edges: Floats) -> float:
     r"""Return :math:`\tfrac12 \sum_k |p_k - q_k|` over bins of the score that refine the rule."""
-    if threshold not in edges:
+    if 0.0 not in edges:
         raise ParameterError(
-            f"the bins must refine the rule: its threshold {threshold:g} is none of the edges"
+            "the bins must refine the rule: its threshold, 0, is none of the edges"
         )
     shares = [
         np.bincount(np.searchsorted(edges, s.score, "right"), s.mass, len(edges) + 1)

@@ -100,7 +100,7 @@ class Office:
         train, validation, apart = nodes.collect_rows(
             registry, *base, rows["calibration"], seen, facts, schema, unit, self.people, INGEST, 0
         )
-        followed, present, _ = nodes.follow(
+        followed, present = nodes.follow(
             registry, *base, seen, waiting, facts, apart, schema, unit, self.people, self.drift,
             weights, self.serm, RETRAIN, 0,
         )  # fmt: skip
@@ -116,7 +116,7 @@ class Office:
         )  # fmt: skip
         decision = nodes.decide(
             registry, self.history, calibrated, promise, judged, facts, pinned, outcomes, scored,
-            self.drift, train, self.serm, {}, followed,
+            self.drift, train, self.serm, followed,
         )  # fmt: skip
         self.page, self.ended = nodes.write_page(registry, decision, self.drift)
         return decision

@@ -113,9 +113,9 @@ class ReachEstimate:
         return asdict(self)
 
 
-def boundary_of(distance: Floats, window: float = WINDOW) -> Boundary:
+def boundary_of(distance: Floats) -> Boundary:
     """Return where people stand who meant to stand on the boundary: overshoot, rounding and all."""
-    near = np.sort(distance[np.abs(distance) <= window])
+    near = np.sort(distance[np.abs(distance) <= WINDOW])
     if len(near) < 10:
         return Boundary(-1e-6, 1e-6)
     # The shortest interval that holds half of the people near the boundary.
@@ -125,7 +125,7 @@ def boundary_of(distance: Floats, window: float = WINDOW) -> Boundary:
     centre, width = 0.5 * (near[at] + near[at + half - 1]), 0.5 * float(widths[at])
     spread = max(width / 0.6745, 1e-7)
     reachable = WIDENED * spread
-    return Boundary(max(centre - reachable, -window) - 1e-6, min(centre + reachable, window) + 1e-6)
+    return Boundary(max(centre - reachable, -WINDOW) - 1e-6, min(centre + reachable, WINDOW) + 1e-6)
 
 
 class _Likelihood:

@@ -176,10 +176,10 @@ def _paired(people: pd.DataFrame) -> dict[str, Any]:
     return {"value": found.value, "low": found.low, "high": found.high, "n": n}
 
 
-def _share(count: int, n: int, failure_probability: float = LEVEL) -> dict[str, Any]:
+def _share(count: int, n: int) -> dict[str, Any]:
     if not n:
         return {"value": None, "low": None, "high": None, "n": 0}
-    low, high = share_interval(count, n, failure_probability)
+    low, high = share_interval(count, n, LEVEL)
     return {"value": count / n, "low": float(low), "high": float(high), "n": n}
 
 

@@ -241,11 +241,9 @@ def _sum_up(  # noqa: C901 - one compiled loop
     return value
 
 
-def sandwich(
-    tables: Sequence[SetBackRows], weights: Sequence[Floats], theta: Floats, ridge: float = RIDGE
-) -> Floats:
+def sandwich(tables: Sequence[SetBackRows], weights: Sequence[Floats], theta: Floats) -> Floats:
     r"""Return the covariance of a fit, :math:`H^{-1} (\sum_i \omega_i^2 g_i g_i^\top) H^{-1}`."""
-    curvature = _derivatives(tables, weights, theta, ridge)[2]
+    curvature = _derivatives(tables, weights, theta, RIDGE)[2]
     spread = np.zeros_like(curvature)
     for rows, weight in zip(tables, weights, strict=True):
         p = expit(rows.X @ theta)
