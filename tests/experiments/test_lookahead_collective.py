@@ -14,7 +14,6 @@ from pydantic import ValidationError
 from countermove.dynamics.crowd import Crowd
 from countermove.errors import ParameterError
 from countermove.experiments import Measured
-from countermove.experiments.lookahead._published import contracted_wrongly, utility_and_slope
 from countermove.experiments.lookahead.columns import CoordinationExperiment, SizeExperiment
 from countermove.experiments.lookahead.people import (
     LookaheadTable,
@@ -23,6 +22,7 @@ from countermove.experiments.lookahead.people import (
     narrowed,
     with_constant,
 )
+from countermove.experiments.lookahead.published import contracted_wrongly, utility_and_slope
 from countermove.experiments.lookahead.scaling import ScalingExperiment, crossing
 from countermove.params import LookaheadParameters
 

@@ -8,7 +8,7 @@ import pytest
 from countermove.dynamics.crowd import Crowd, mixture
 from countermove.dynamics.learners import LogisticLearner
 from countermove.errors import DataError, NotConvergedError, ParameterError
-from countermove.experiments.lookahead._published import PublishedDescent, PublishedQuasiNewton
+from countermove.experiments.lookahead.published import PublishedDescent, PublishedQuasiNewton
 
 from ..dynamics.conftest import town
 

@@ -12,12 +12,12 @@ from pydantic import ValidationError
 
 from countermove.errors import DataError, UnknownNameError
 from countermove.experiments import Measured, Sources
-from countermove.experiments.transfer._published import (
+from countermove.experiments.transfer.fico import FicoExperiment, Lender
+from countermove.experiments.transfer.published import (
     DrawnScores,
     coded_upper_covariate,
     published_search,
 )
-from countermove.experiments.transfer.fico import FicoExperiment, Lender
 from countermove.params import PaperParameters
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from countermove.errors import ParameterError
-from countermove.experiments.transfer._regulariser import (
+from countermove.experiments.transfer.regulariser import (
     best_strength,
     minimise_regularised,
     regularised_risk,

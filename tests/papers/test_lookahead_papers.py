@@ -24,7 +24,6 @@ from countermove.dynamics import (
 )
 from countermove.dynamics.retraining.populations import level_k_rate
 from countermove.errors import SourceUnreachableError
-from countermove.experiments.lookahead._published import PublishedDescent
 from countermove.experiments.lookahead.columns import ImportanceExperiment
 from countermove.experiments.lookahead.people import (
     PAPER_TABLE,
@@ -32,6 +31,7 @@ from countermove.experiments.lookahead.people import (
     gain_response,
     paper_table,
 )
+from countermove.experiments.lookahead.published import PublishedDescent
 from countermove.experiments.lookahead.retraining import RetrainingExperiment
 
 pytestmark = [pytest.mark.paper, pytest.mark.slow]

@@ -34,9 +34,9 @@ from countermove.recourse.pare import (
     refused_certificate,
     threshold_bound,
 )
-from countermove.recourse.pare._refused import refused_people
-from countermove.recourse.pare._sequence import fixed_sequence
 from countermove.recourse.pare.after_response import refusal_chances
+from countermove.recourse.pare.refused import refused_people
+from countermove.recourse.pare.sequence import fixed_sequence
 from countermove.response import BestResponse, Population, Response, Responses
 from countermove.scores import LinearScore
 from countermove.scores.base import values

@@ -19,11 +19,6 @@ from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
 from countermove.errors import ParameterError
 from countermove.experiments._drawing import DOTTED, OTHER, coloured, marked
-from countermove.experiments.lookahead._published import (
-    alignment_in_code,
-    climb_in_code,
-    stackelberg_in_code,
-)
 from countermove.experiments.lookahead.people import (
     LookaheadExperiment,
     LookaheadTable,
@@ -33,6 +28,11 @@ from countermove.experiments.lookahead.people import (
     narrowed,
     platform,
     with_constant,
+)
+from countermove.experiments.lookahead.published import (
+    alignment_in_code,
+    climb_in_code,
+    stackelberg_in_code,
 )
 from countermove.experiments.protocol import Measured, Row, mean_and_spread
 from countermove.people import ActionSet

@@ -24,7 +24,7 @@ from countermove.dynamics.crowd import Crowd
 from countermove.dynamics.learners import LogisticLearner
 from countermove.errors import NotEnoughRowsError, ParameterError, nearest
 from countermove.experiments._drawing import BELOW
-from countermove.experiments.lookahead._published import PublishedQuasiNewton
+from countermove.experiments.lookahead.published import PublishedQuasiNewton
 from countermove.experiments.protocol import Experiment
 from countermove.experiments.tables import Tables
 from countermove.people import ActionSet, QuadraticCost

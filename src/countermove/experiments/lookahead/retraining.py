@@ -22,7 +22,6 @@ from countermove.dynamics.retraining.populations import LevelKPopulation
 from countermove.dynamics.retraining.stability import linearise, promise, settle
 from countermove.errors import ParameterError
 from countermove.experiments._drawing import DARK, OTHER, PUBLISHED, RIGHT, coloured, marked
-from countermove.experiments.lookahead._published import PublishedDescent
 from countermove.experiments.lookahead.people import (
     LookaheadExperiment,
     LookaheadTable,
@@ -32,6 +31,7 @@ from countermove.experiments.lookahead.people import (
     platform,
     share_words,
 )
+from countermove.experiments.lookahead.published import PublishedDescent
 from countermove.experiments.protocol import Measured, Row, mean_and_spread, records
 from countermove.randomness import generator
 

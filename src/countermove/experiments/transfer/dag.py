@@ -14,7 +14,14 @@ from countermove._types import Floats
 from countermove.experiments._drawing import AGAIN, OTHER, PUBLISHED, RIGHT
 from countermove.experiments.protocol import Measured, Row
 from countermove.experiments.transfer import TransferExperiment
-from countermove.experiments.transfer._published import (
+from countermove.experiments.transfer.dag_cases import (
+    CovariateCase,
+    DagCase,
+    Reading,
+    TargetCase,
+    dag_case,
+)
+from countermove.experiments.transfer.published import (
     DrawnScores,
     cell_bounds,
     coded_lower_covariate,
@@ -22,13 +29,6 @@ from countermove.experiments.transfer._published import (
     coded_upper_covariate,
     coded_upper_target,
     published_search,
-)
-from countermove.experiments.transfer.dag_cases import (
-    CovariateCase,
-    DagCase,
-    Reading,
-    TargetCase,
-    dag_case,
 )
 from countermove.randomness import generator
 from countermove.transfer import formulas

@@ -22,7 +22,7 @@ from countermove.experiments._drawing import AGAIN, DARK, OTHER, PUBLISHED, RIGH
 from countermove.experiments.protocol import Measured, Row, Sources, averages
 from countermove.experiments.tables import Tables
 from countermove.experiments.transfer import TransferExperiment
-from countermove.experiments.transfer._published import (
+from countermove.experiments.transfer.published import (
     DrawnScores,
     cell_bounds,
     coded_lower_target,

@@ -13,8 +13,8 @@ import pandas as pd
 from countermove.experiments._drawing import DARK, OTHER, PUBLISHED, RIGHT, coloured, line
 from countermove.experiments.protocol import Measured, Row
 from countermove.experiments.transfer import TransferExperiment
-from countermove.experiments.transfer._regulariser import best_strength, minimise_regularised
 from countermove.experiments.transfer.known_answers import MeanEstimation
+from countermove.experiments.transfer.regulariser import best_strength, minimise_regularised
 from countermove.randomness import generator
 from countermove.transfer.bandit import Method, bandit_descent
 from countermove.transfer.minimise import (

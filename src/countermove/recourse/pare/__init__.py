@@ -13,16 +13,6 @@ from countermove.recourse.pare._calibration import (
     smallest_group_size,
     threshold_bound,
 )
-from countermove.recourse.pare._refused import (
-    CostPromise,
-    certify_cost,
-    certify_refused,
-    cost_certificate,
-    cost_promise,
-    refused_certificate,
-    refused_grid,
-)
-from countermove.recourse.pare._sequence import SequencePromise
 from countermove.recourse.pare.after_response import (
     approval_certificate,
     calibrate_after_response,
@@ -43,6 +33,16 @@ from countermove.recourse.pare.inputs import (
     check_disjoint,
     reach_of,
 )
+from countermove.recourse.pare.refused import (
+    CostPromise,
+    certify_cost,
+    certify_refused,
+    cost_certificate,
+    cost_promise,
+    refused_certificate,
+    refused_grid,
+)
+from countermove.recourse.pare.sequence import SequencePromise
 
 __all__ = [
     "ROWS_PER_CLUSTER",

@@ -20,7 +20,6 @@ from countermove.certificates import Assumption, Certificate
 from countermove.errors import ParameterError, UnknownNameError, nearest
 from countermove.people import ActionSet
 from countermove.recourse.pare._calibration import check_enough, check_group_sizes
-from countermove.recourse.pare._sequence import SequencePromise, promise_of_misses
 from countermove.recourse.pare.inputs import (
     ClusterRows,
     ReachFunction,
@@ -32,6 +31,7 @@ from countermove.recourse.pare.inputs import (
     reach_of,
     reached_within,
 )
+from countermove.recourse.pare.sequence import SequencePromise, promise_of_misses
 from countermove.recourse.problem import probability_slope
 from countermove.response import NoResponse, Response, Responses
 from countermove.response.ascent import ALLOWED_SHARE

@@ -24,7 +24,6 @@ from countermove.errors import (
     UnknownNameError,
     nearest,
 )
-from countermove.recourse.pare._sequence import SequencePromise
 from countermove.recourse.pare.after_response import calibrate_after_response, miss_shares
 from countermove.recourse.pare.inputs import (
     ChoiceRows,
@@ -35,6 +34,7 @@ from countermove.recourse.pare.inputs import (
     checked_grid,
     numeric_rows,
 )
+from countermove.recourse.pare.sequence import SequencePromise
 from countermove.recourse.problem import probability_slope
 from countermove.response import NoResponse, Response
 from countermove.response.response_set import members_of

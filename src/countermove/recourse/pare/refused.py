@@ -24,7 +24,6 @@ from countermove.recourse.pare._calibration import (
     reached_by_most,
     smallest_calibration_size,
 )
-from countermove.recourse.pare._sequence import SequencePromise, promise_of_misses
 from countermove.recourse.pare.inputs import (
     COUNTING,
     INDEPENDENT,
@@ -39,6 +38,7 @@ from countermove.recourse.pare.inputs import (
     reach_of,
     reached_within,
 )
+from countermove.recourse.pare.sequence import SequencePromise, promise_of_misses
 from countermove.recourse.problem import actions_of_model, probability_slope
 from countermove.recourse.recommend import NOT_NEEDED, recommend
 from countermove.scores.base import score_of, values
