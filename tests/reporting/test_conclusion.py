@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,6 +16,7 @@ from tests.conftest import copy_project
 
 from countermove.reporting.conclusion import conclude, opening
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "before_you_know.md"
 PROMISE = {"applicable": True, "led_by": "promise", "words": "all have recourse"}
 ALIKE = [{"claim": "Four-fifths rule, by sex", "state": "holds", "words": "ratio 0.97"}]
 
@@ -139,6 +145,26 @@ def test_the_rule_of_least_regret_is_published_where_that_is_asked_for(loans):
     blind = least["regret"]["blind"]["largest_regret"]["value"]
     assert regrets[1] < regrets[0]
     assert regrets[1] < 0.5 * blind
+
+
+@pytest.mark.slow
+def test_the_guide_does_what_it_shows(project):
+    """Every command of the guide, and what it prints, in the order of the page."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    blocks = re.findall(r"```console\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+    assert len(blocks) == 2
+    for command, shown in re.findall(r"\$ (.*)\n([^$]*)", "".join(blocks)):
+        environment = os.environ | {"PATH": path, "OMP_NUM_THREADS": "1", "DO_NOT_TRACK": "1"}
+        ran = subprocess.run(
+            ["bash", "-c", command],
+            cwd=project.path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert shown.strip() in ran.stdout
 
 
 @pytest.mark.slow

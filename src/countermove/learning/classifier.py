@@ -121,8 +121,10 @@ class StrategicClassifier(ScoreClassifier):
         where the intercept is settled afterwards.
     selection
         ``"guarded"``: the trained rule is published if a gain over the best simple rule is to be
-        expected after repeated cross-validation (`Choice`); ``"none"``: always. Where
-        nobody moves, and where the intercept is not settled, there is nothing to choose.
+        expected after repeated cross-validation (`Choice`); ``"least_regret"``, or a
+        `RegretSelection` with payoffs and prices: the rule that loses least by not knowing how
+        people respond, where ``response`` is one plausible answer; ``"none"``: the trained rule
+        always. Where nobody moves, and where the intercept is not settled, there is nothing to choose.
     allow_no_recourse
         Whether a simple rule under which nobody can move may be published.
     standardise
