@@ -124,7 +124,8 @@ class StrategicClassifier(ScoreClassifier):
         expected after repeated cross-validation (`Choice`); ``"least_regret"``, or a
         `RegretSelection` with payoffs and prices: the rule that loses least by not knowing how
         people respond, where ``response`` is one plausible answer; ``"none"``: the trained rule
-        always. Where nobody moves, and where the intercept is not settled, there is nothing to choose.
+        always. Where nobody moves, and where the intercept is not settled, there is nothing to
+        choose.
     allow_no_recourse
         Whether a simple rule under which nobody can move may be published.
     standardise

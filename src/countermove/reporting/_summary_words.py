@@ -139,7 +139,6 @@ def verdicts(
         *_training_line(compared, metrics),
         *_four_fifths(groups),
     ]
-    unknown = people is not None and people["state"] == "unknown"
     if not groups:
         found.append(
             _line("Groups are approved alike", UNTESTED, "the schema declares no sensitive column")
@@ -149,9 +148,7 @@ def verdicts(
     if error is not None and error["value"] is not None:
         words = f"at most {share(error['value'])}, {_sure(error)}"
         found.append(_line("Certified error after response", HOLDS, words))
-    if unknown:
-        found = [line | {"state": ASSUMED} if line["state"] == HOLDS else line for line in found]
-    found += _protected_line(sheet)
+    found = untested(found, people) + _protected_line(sheet)
     relations = metrics["accuracy"].get("relations")
     if relations is not None:
         reason = relations["reason"] or "responses obey the schema: relations, histories, ranges"
@@ -161,6 +158,14 @@ def verdicts(
         *found,
         _people_line(people),
         _line("No drift", UNTESTED, "see kedro run --pipeline=retrain"),
+    ]
+
+
+def untested(lines: Sequence[dict[str, str]], people: Facts | None) -> list[dict[str, str]]:
+    """Return claims about people who have responded, which hold on an assumption if unknown."""
+    unknown = people is not None and people["state"] == "unknown"
+    return [
+        line | {"state": ASSUMED} if unknown and line["state"] == HOLDS else line for line in lines
     ]
 
 

@@ -22,6 +22,7 @@ from countermove.reporting._summary_words import (
     PUBLISHED,
     future_lines,
     headline,
+    untested,
     verdicts,
     would_change,
 )
@@ -168,7 +169,7 @@ def decision_summary(
         "retraining": expected.get("retraining"),
         "collective_threat": expected.get("collective_threat"),
         "deployment": None if transfer is None else transfer["verdict"],
-        "verdict": [*verdict, *future_lines(future)],
+        "verdict": [*verdict, *untested(future_lines(future), people)],
         "identity": {
             "data_hash": metrics["data_hash"],
             "schema_digest": model.schema_digest,
