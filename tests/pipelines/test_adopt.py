@@ -54,7 +54,7 @@ def champion(project):
 @pytest.fixture(scope="module")
 def deployed(project, model):
     """The model as the champion of a registry that was empty."""
-    done = adopted(project, "model=model.txt", "audit.threshold=0.6")
+    done = adopted(project, "audit.model=model.txt", "audit.threshold=0.6")
     assert done.returncode == 0, done.stderr
     return decision(project)
 
@@ -126,7 +126,7 @@ def test_challengers_are_compared_with_it_and_rollback_returns_to_it(project, de
 @pytest.mark.slow
 def test_with_a_champion_it_is_a_challenger_like_any_other(project, deployed):
     before = champion(project)
-    done = adopted(project, "model=saved")
+    done = adopted(project, "audit.model=saved")
     assert done.returncode == 3, done.stderr
     again = decision(project)
     assert (again["kind"], again["outcome"]) == ("adoption", "kept")
@@ -138,10 +138,10 @@ def test_with_a_champion_it_is_a_challenger_like_any_other(project, deployed):
 def test_what_cannot_be_adopted_leaves_the_champion(project, deployed):
     before = champion(project)
     for given, words in {
-        "model=absent.txt": "there is no model file absent.txt",
-        "model=model.txt,audit.favourable=0": "wrong way round",
-        "model=saved,audit.favourable=0": "leave audit.columns and audit.favourable empty",
-        "model=model.txt,serm.response.kind=smooth": "set serm.response.kind=best",
+        "audit.model=absent.txt": "there is no model file absent.txt",
+        "audit.model=model.txt,audit.favourable=0": "wrong way round",
+        "audit.model=saved,audit.favourable=0": "leave audit.columns and audit.favourable empty",
+        "audit.model=model.txt,serm.response.kind=smooth": "set serm.response.kind=best",
     }.items():
         done = adopted(project, given)
         assert done.returncode == 1

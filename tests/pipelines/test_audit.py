@@ -38,7 +38,7 @@ def audited(project):
     model = lightgbm.LGBMClassifier(n_estimators=15, num_leaves=6, min_child_samples=5, verbose=-1)
     model.fit(matrix(train), train[LABEL] > 0)
     model.booster_.save_model(path / "model.txt")
-    done = project.run("--pipeline=audit", "--env=test", "--params", "model=model.txt")
+    done = project.run("--pipeline=audit", "--env=test", "--params", "audit.model=model.txt")
     assert done.returncode == 0, done.stderr
     return path, model, done
 
@@ -111,12 +111,12 @@ def test_bad_models_end_in_one_sentence_and_leave_nothing(audited, project):
     (path / "number.txt").write_text(named.replace("objective=binary", "objective=regression"))
     for given, words in {
         "": "which model?",
-        "model=absent.txt": "there is no model file absent.txt",
-        "model=pickled.pkl": "is a pickle",
-        "model=renamed.txt": "it lacks 'pay'. Name the model's columns",
-        "model=three.txt": "tells 3 classes apart",
-        "model=number.txt": "gives no probability of a class",
-        "model=model.txt,audit.favourable=0": "wrong way round",
+        "audit.model=absent.txt": "there is no model file absent.txt",
+        "audit.model=pickled.pkl": "is a pickle",
+        "audit.model=renamed.txt": "it lacks 'pay'. Name the model's columns",
+        "audit.model=three.txt": "tells 3 classes apart",
+        "audit.model=number.txt": "gives no probability of a class",
+        "audit.model=model.txt,audit.favourable=0": "wrong way round",
     }.items():
         said = ["--params", given] if given else []
         done = project.run("--pipeline=audit", "--env=test", *said)

@@ -260,6 +260,9 @@ def expected_gain(record: RuleRecord, rule: Score, simple: Score, X: Floats, y: 
     # A rule bent to one response may be right for few where people stand: that needs no fold.
     right, simply = ((values(score, X) >= 0.0) == (y > 0.0) for score in (rule, simple))
     staying = mean_over(right.astype(np.float64) - simply, y)
+    if not isinstance(rule, LinearScore):
+        # A score that bends fits the rows it has seen: they can only speak against it.
+        staying = min(staying, 0.0)
     return (1.0 - STAYING) * moving + STAYING * staying
 
 
