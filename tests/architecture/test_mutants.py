@@ -15,7 +15,7 @@ ROOT = HERE.parents[1]
 TABLE = yaml.safe_load((HERE / "mutants.yml").read_text("utf-8"))
 
 
-def tests_in(path: Path) -> set[str]:
+def named_in(path: Path) -> set[str]:
     return {node.name for node in ast.walk(ast.parse(path.read_text())) if hasattr(node, "name")}
 
 
@@ -26,7 +26,7 @@ def test_a_mutant_changes_one_line_that_is_there_and_names_a_test_that_is(mutant
     assert mutant["line"] != mutant["becomes"]
     if mutant["noticed_by"]:
         path, *names = mutant["noticed_by"].split("::")
-        assert {name.partition("[")[0] for name in names} <= tests_in(ROOT / path)
+        assert {name.partition("[")[0] for name in names} <= named_in(ROOT / path)
 
 
 def test_a_hundred_changes_were_tried_and_most_are_noticed():

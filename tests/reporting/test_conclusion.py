@@ -172,7 +172,7 @@ def test_the_guide_does_what_it_shows(project):
     ("params", "words"),
     [
         ("serm.people.known=assumed", "known: assumed together with assumed_by: NAME"),
-        ("serm.people.known=estimated", "people.known: estimated and confidence_set go together"),
+        ("serm.people.known=estimated", "known is estimated, but serm.confidence_set is not set"),
         ("serm.people.prices=[]", "prices"),
         (
             "serm.objective.kind=payoff,serm.objective.unfavourable=1.0",

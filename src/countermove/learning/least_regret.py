@@ -33,7 +33,7 @@ from countermove.learning.simple_rules import (
     reach_charge,
 )
 from countermove.response import AscentResponse, BestResponse, NoResponse, Response
-from countermove.response.response_set import discretised
+from countermove.response.response_set import discretised, members_of
 from countermove.scores import Score
 
 if TYPE_CHECKING:
@@ -149,19 +149,19 @@ class PlausiblePeople:
     @classmethod
     def assumed(cls, stated: Response, by: str) -> PlausiblePeople:
         """Return people for whose response somebody signs."""
-        return cls("assumed", {stated.name: stated}, {}, by)
+        return cls("assumed", _named(stated, stated.name), {}, by)
 
     @classmethod
     def estimated(cls, stated: Response) -> PlausiblePeople:
         """Return the corners of the confidence set of people."""
         if stated.confidence is None:
             raise ParameterError(
-                "people.known is estimated, but serm.confidence_set is not set; expected the "
+                "serm.people.known is estimated, but serm.confidence_set is not set; expected the "
                 "settings that kedro run --pipeline=estimate_people writes"
             )
         corners = stated.confidence.populations
         members = {f"corner {k + 1}": people for k, people in enumerate(corners)}
-        return cls("estimated", {"as estimated": stated} | members, {})
+        return cls("estimated", _named(stated, "as estimated") | members, {})
 
     def to_json(self) -> dict[str, Any]:
         """Return who they are, JSON-ready."""
@@ -171,6 +171,14 @@ class PlausiblePeople:
             "set": list(self.members),
             "beyond": list(self.beyond),
         }
+
+
+def _named(stated: Response, name: str) -> dict[str, Response]:
+    """Return the models of people that a response is made of, by name."""
+    members = members_of(stated)
+    if len(members) == 1:
+        return {name: stated}
+    return {f"{name} {k + 1}": member for k, member in enumerate(members)}
 
 
 def _at(price: float) -> str:

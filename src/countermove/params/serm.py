@@ -111,6 +111,12 @@ class PeopleParameters(Parameters):
         """Return who people may be, given the response that is stated."""
         from countermove.learning.least_regret import PlausiblePeople
 
+        if (self.known == "unknown") and stated.confidence is not None:
+            raise ParameterError(
+                "serm.people.known is unknown, but serm.confidence_set says who people are; "
+                "expected serm.people.known: estimated, as kedro run --pipeline=estimate_people "
+                "writes it"
+            )
         if self.known == "assumed":
             return PlausiblePeople.assumed(stated, str(self.assumed_by))
         if self.known == "estimated":
@@ -179,16 +185,6 @@ class SermParameters(Parameters):
 
             settings["selection"] = RegretSelection(self.objective.build(), self.people.prices)
         return settings | {"score": self.build_score(schema, standardiser, seed)}
-
-    @model_validator(mode="after")
-    def _estimates_are_known(self) -> Self:
-        estimated = self.people.known == "estimated"
-        if estimated != (self.confidence_set is not None) and self.people.known != "assumed":
-            raise ValueError(
-                "people.known: estimated and confidence_set go together, as "
-                "kedro run --pipeline=estimate_people writes them"
-            )
-        return self
 
     @model_validator(mode="after")
     def _score_has_a_response(self) -> Self:

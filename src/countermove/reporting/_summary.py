@@ -54,7 +54,7 @@ def summary_facts(found: Findings) -> dict[str, Any]:
             for group in found
         ),
         "promise": _promise(cited),
-        "regrets": _regret_rows(cited),
+        "regrets": _regret_rows(cited, found),
         "states": STATES,
     }
 
@@ -86,19 +86,13 @@ def _rule_rows(cited: Cited, found: Findings) -> list[list[Text]]:
     ]
 
 
-REGRETTING = {
-    "blind": "blind rule",
-    PUBLISHED: "published rule",
-    "least_regret": "rule of least regret",
-}
-
-
-def _regret_rows(cited: Cited) -> list[list[Text]]:
+def _regret_rows(cited: Cited, found: Findings) -> list[list[Text]]:
     """Return what knowing people would add, rule by rule, member by member."""
     rules = cited.value("regret") or {}
+    titles = rule_names(found.metrics) | {"least_regret": "rule of least regret"}
     return [
         [
-            REGRETTING[name],
+            titles[name],
             *(
                 cited.link("regret", name, "regret", member, "value", by=_as_cost)
                 for member in cited.value("people", "set")
