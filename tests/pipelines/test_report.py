@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import pandas as pd
 import pytest
+from tests.conftest import set_experiment
 
 LINK = re.compile(r'<a (?:id="[^"]*" )?class="cited" href="([^"]*)" title="([^"]*)">([^<]*)</a>')
 
@@ -89,7 +90,9 @@ def test_the_map_agrees_with_the_metrics(folder):
 
 @pytest.mark.slow
 def test_what_other_pipelines_leave_is_told(project):
-    for pipeline in ("serm", "lookahead", "tradeoff", "reporting"):
+    curves = [{"strengths": [0.1], "training": {"optimiser": "adam", "max_epochs": 2}}]
+    set_experiment(project, kind="tradeoff", datasets=["tiny"], splits=2, curves=curves)
+    for pipeline in ("serm", "lookahead", "paper", "reporting"):
         outcome = project.run(f"--pipeline={pipeline}", "--env=test")
         assert outcome.returncode == 0, outcome.stderr
     page = (project.path / "data" / "08_reporting" / "tiny" / "report.html").read_text()

@@ -170,7 +170,7 @@ def test_production_runs_without_plugin_hooks(project):
         slow(["--params=dataset=../credit"], "UnknownNameError"),
         (["--params=serm.cots.scale=1"], "cots"),
         slow(["--params=smer.cost.scale=1"], "did you mean 'serm'"),
-        slow(["--params=serm.cost.scale=-1"], "serm.cost.scale must be a number above 0, got -1"),
+        slow(["--params=serm.cost.scale=-1"], "serm.cost.scale should be greater than 0, got -1"),
         slow(["--params=recourse.miss_rate=1.5"], "miss_rate"),
         slow(["--params=serm.cost.kind=cubic"], "cubic"),
         slow(["--params=ingest.split.train=0.9"], "must sum to 1"),

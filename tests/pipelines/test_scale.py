@@ -9,7 +9,9 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -19,6 +21,8 @@ from tests.execution.clusters import free_port
 from tests.pipelines.test_parts import REPORT, bring_parts, facts
 
 PAGE = (ROOT / "docs" / "scale.md").read_text()
+PATH = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+"""The environment's own programs first, as once it is activated."""
 
 
 def commands(port):
@@ -41,7 +45,7 @@ def in_background(project, variables, words):
     process = subprocess.Popen(
         words,
         cwd=project.path,
-        env=os.environ | variables,
+        env=os.environ | PATH | variables,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -90,7 +94,7 @@ def test_the_commands_of_the_page_run_here_and_on_a_cluster_with_the_same_result
             done = subprocess.run(
                 words,
                 cwd=project.path,
-                env=os.environ | variables,
+                env=os.environ | PATH | variables,
                 capture_output=True,
                 text=True,
                 check=False,
