@@ -172,6 +172,10 @@ class KernelArrays(NamedTuple):
     offsets: Floats
 
 
+ROUNDING = 1e-15
+"""Share of the largest weight below which a weight is rounding."""
+
+
 @dataclass(frozen=True)
 class Reduction:
     """One rule met by one population: arrays for the kernels, and tensors with their graphs."""
@@ -208,6 +212,8 @@ def make_reduction(score: Score, cost: Cost, plan: ActionPlan, n_rows: int) -> R
     unbounded, shared = plan.facts(n_rows)
     kind = _kind(shape, unbounded, plan.actions)
     plain = as_array(usable)
+    # A weight below the rounding of the largest moves no score, and only misleads a search.
+    plain = np.where(np.abs(plain) > ROUNDING * np.abs(plain).max(initial=0.0), plain, 0.0)
     weights = np.ones(d) if shape.weights is None else as_array(shape.weights)
     kink = np.zeros(d) if shape.kink is None else as_array(shape.kink)
     arrays = KernelArrays(
