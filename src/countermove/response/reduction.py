@@ -213,7 +213,8 @@ def make_reduction(score: Score, cost: Cost, plan: ActionPlan, n_rows: int) -> R
     kind = _kind(shape, unbounded, plan.actions)
     plain = as_array(usable)
     # A weight below the rounding of the largest moves no score, and only misleads a search.
-    plain = np.where(np.abs(plain) > ROUNDING * np.abs(plain).max(initial=0.0), plain, 0.0)
+    # One that is not a number stays, and is named below.
+    plain = np.where(np.abs(plain) <= ROUNDING * np.abs(plain).max(initial=0.0), 0.0, plain)
     weights = np.ones(d) if shape.weights is None else as_array(shape.weights)
     kink = np.zeros(d) if shape.kink is None else as_array(shape.kink)
     arrays = KernelArrays(
