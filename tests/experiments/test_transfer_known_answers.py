@@ -9,7 +9,7 @@ from tests.transfer.populations import induced_error
 from countermove.errors import DataError, ParameterError
 from countermove.experiments.transfer.known_answers import (
     GRID,
-    Held,
+    Checked,
     proposition_5_3_both,
     random_law,
     strategic_bounds,
@@ -26,7 +26,7 @@ def logistic(slope: float) -> np.ndarray:
     return 1.0 / (1.0 + np.exp(-slope * (MIDDLES - 0.5)))
 
 
-def named(held: list[Held]) -> dict[str, Held]:
+def named(held: list[Checked]) -> dict[str, Checked]:
     return {one.name: one for one in held}
 
 

@@ -152,3 +152,19 @@ def test_assumed_and_estimated_people_are_a_set_of_their_own():
 def test_payoffs_that_make_one_decision_always_best_are_named(payoff, words):
     with pytest.raises(ParameterError, match=words):
         Payoff(*payoff)
+
+
+def test_whoever_counts_twice_weighs_as_two_rows_do():
+    """Weights are the sizes of labels, as training has them."""
+    rules = {"logistic": logistic_regression(TRAIN.X, TRAIN.y)}
+    twice = np.arange(len(TRAIN.y)) % 3 == 0
+    rng = np.random.default_rng(3)
+    thresholds, shifts = rng.normal(size=len(TRAIN.y)), np.linspace(-2.0, 2.0, 9)
+    rows = np.concatenate([np.arange(len(twice)), np.flatnonzero(twice)])
+    weighted = Payoff(1.0, -3.0, -0.5).curve(thresholds, TRAIN.y * (1.0 + twice), shifts)
+    repeated = Payoff(1.0, -3.0, -0.5).curve(thresholds[rows], TRAIN.y[rows], shifts)
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-12)
+    heavy = np.where(TRAIN.y > 0.0, 5.0, -1.0)
+    lenient = least_regret(rules, UNKNOWN.members, TRAIN.X, heavy, Payoff())
+    plain = least_regret(rules, UNKNOWN.members, TRAIN.X, TRAIN.y, Payoff())
+    assert lenient.rule.bias.item() > plain.rule.bias.item()

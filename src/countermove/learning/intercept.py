@@ -117,14 +117,14 @@ def _thresholds_around(
     return lambda rule: -reach.scores_nearby(rule)
 
 
-def _members(
-    score: Score, responses: Sequence[Response], X: Floats, y: Floats
-) -> list[list[tuple[float, Floats]]]:
+def _members(score: Score, responses: Sequence[Response], X: Floats, y: Floats) -> list[Kinds]:
     """Return, per model of people, its kinds with the shift from which on each is accepted."""
-    return [
-        [(share, accepted_from(score, kind, X, y)) for share, kind in discretised(response)]
-        for response in responses
-    ]
+    return [kinds_accepted_from(score, response, X, y) for response in responses]
+
+
+def kinds_accepted_from(score: Score, response: Response, X: Floats, y: Floats) -> Kinds:
+    """Return the kinds of one model of people, each with everybody's `accepted_from`."""
+    return [(share, accepted_from(score, kind, X, y)) for share, kind in discretised(response)]
 
 
 def best_cut(
@@ -149,7 +149,7 @@ def best_cut(
     if not is_mean or penalty is not None:
         curves = np.stack([_accuracy_curve(kinds, y, between) for kinds in members])
         joined = _joined(curves, weights)
-    judged = _moving_mean(joined, round(smoothing * len(between)))
+    judged = moving_mean(joined, round(smoothing * len(between)))
     if penalty is None:
         chosen = _roomiest(judged, room)
     else:
@@ -172,12 +172,13 @@ def _roomiest(values: Floats, room: Floats) -> int:
     return int(highest[np.argmax(room[highest])])
 
 
-def _moving_mean(values: Floats, width: int) -> Floats:
-    """Return the mean over ``width`` neighbours on either side, edges repeated."""
+def moving_mean(values: Floats, width: int) -> Floats:
+    """Return the mean over ``width`` neighbours on either side of the last axis, edges repeated."""
     if width == 0:
         return values
-    sums = np.cumsum(np.pad(values, (width + 1, width), mode="edge"))
-    means: Floats = (sums[2 * width + 1 :] - sums[: -2 * width - 1]) / (2 * width + 1)
+    sides = [(0, 0)] * (values.ndim - 1) + [(width + 1, width)]
+    sums = np.cumsum(np.pad(values, sides, mode="edge"), axis=-1)
+    means: Floats = (sums[..., 2 * width + 1 :] - sums[..., : -2 * width - 1]) / (2 * width + 1)
     return means
 
 
@@ -200,14 +201,14 @@ def _accuracy_curve(kinds: Kinds, y: Floats, shifts: Floats) -> Floats:
     """Return the mean accuracy at every shift, people accepted from their thresholds on."""
     curve = np.zeros(len(shifts))
     for share, thresholds in kinds:
-        accepted_rightly = _accepted(thresholds[y > 0], y[y > 0], shifts)
+        accepted_rightly = accepted_at(thresholds[y > 0], y[y > 0], shifts)
         refused = np.abs(y[y <= 0])
-        refused_rightly = refused.sum() - _accepted(thresholds[y <= 0], refused, shifts)
+        refused_rightly = refused.sum() - accepted_at(thresholds[y <= 0], refused, shifts)
         curve += share * (accepted_rightly + refused_rightly) / counted(y)
     return curve
 
 
-def _accepted(thresholds: Floats, size: Floats, shifts: Floats) -> Floats:
+def accepted_at(thresholds: Floats, size: Floats, shifts: Floats) -> Floats:
     """Return how many people are accepted at every shift, each counted by size."""
     order = np.argsort(thresholds)
     so_far = np.append(0.0, np.cumsum(size[order]))

@@ -23,7 +23,13 @@ from countermove._types import Floats, Mask
 from countermove.certificates.betting import clustered_interval
 from countermove.data.rows import Rows, rows_of
 from countermove.errors import ParameterError
-from countermove.learning.intercept import accepted_from, shift_intercept
+from countermove.learning.intercept import (
+    Kinds,
+    accepted_at,
+    kinds_accepted_from,
+    moving_mean,
+    shift_intercept,
+)
 from countermove.learning.selection import Choice, first_by_hash
 from countermove.learning.simple_rules import (
     Rules,
@@ -33,8 +39,9 @@ from countermove.learning.simple_rules import (
     reach_charge,
 )
 from countermove.response import AscentResponse, BestResponse, NoResponse, Response
-from countermove.response.response_set import discretised, members_of
+from countermove.response.response_set import members_of
 from countermove.scores import Score
+from countermove.training._labels import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,8 +61,6 @@ averaged: the best of a mean is steadier on new people than the best of its nois
 KEPT = "least_regret"
 """What the rule of least regret is called among those of a choice."""
 Estimate = dict[str, Any]
-Kinds = list[tuple[float, Floats]]
-"""Shares of people, each with the shift of the intercept from which on everybody is approved."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +105,16 @@ class Payoff:
         return kept + approved * gained
 
     def curve(self, thresholds: Floats, y: Floats, shifts: Floats) -> Floats:
-        """Return the mean payoff at every shift of people approved from their thresholds on."""
-        good = np.searchsorted(np.sort(thresholds[y > 0.0]), shifts, side="right")
-        bad = np.searchsorted(np.sort(thresholds[y <= 0.0]), shifts, side="right")
-        refused = int((y > 0.0).sum()) - good
+        """Return the mean payoff at every shift of people approved from their thresholds on.
+
+        Everybody counts by the size of their label, as in training.
+        """
+        favourable = y > 0.0
+        good = accepted_at(thresholds[favourable], y[favourable], shifts)
+        bad = accepted_at(thresholds[~favourable], -y[~favourable], shifts)
+        refused = y[favourable].sum() - good
         total = self.favourable * good + self.unfavourable * bad + self.refused * refused
-        return np.asarray(total / len(y))
+        return np.asarray(total / counted(y))
 
     @property
     def range(self) -> float:
@@ -275,10 +284,11 @@ def least_regret(
     grids: dict[str, Floats] = {}
     curves: dict[str, Floats] = {}
     for name, rule in rules.items():
-        kinds = [_accepted(rule, one.of_rows(chosen), X, y) for one in people.values()]
+        kinds = [kinds_accepted_from(rule, p.of_rows(chosen), X, y) for p in people.values()]
         edges = np.concatenate([thresholds for each in kinds for _, thresholds in each])
         grids[name] = np.quantile(edges, np.linspace(0.0, 1.0, SHIFTS))
-        curves[name] = _smoothed(np.stack([_curve(each, y, grids[name], payoff) for each in kinds]))
+        values = np.stack([_curve(each, y, grids[name], payoff) for each in kinds])
+        curves[name] = moving_mean(values, NEIGHBOURS)
     best = np.max([curve.max(axis=1) for curve in curves.values()], axis=0)
     worst = {name: (best[:, None] - curve).max(axis=0) for name, curve in curves.items()}
     direction = min(worst, key=lambda name: float(worst[name].min()))
@@ -297,21 +307,9 @@ def least_regret(
     )
 
 
-def _accepted(rule: Score, people: Response, X: Floats, y: Floats) -> Kinds:
-    """Return the kinds of people with their shares, and from which shift each is approved."""
-    return [(share, accepted_from(rule, kind, X, y)) for share, kind in discretised(people)]
-
-
 def _curve(kinds: Kinds, y: Floats, shifts: Floats, payoff: Payoff) -> Floats:
     curves = [share * payoff.curve(thresholds, y, shifts) for share, thresholds in kinds]
     return np.asarray(np.sum(curves, axis=0))
-
-
-def _smoothed(curves: Floats) -> Floats:
-    """Return the mean over neighbouring shifts, edges repeated."""
-    k = NEIGHBOURS
-    sums = np.cumsum(np.pad(curves, [(0, 0), (k + 1, k)], mode="edge"), axis=1)
-    return np.asarray((sums[:, 2 * k + 1 :] - sums[:, : -2 * k - 1]) / (2 * k + 1))
 
 
 def regret_report(
@@ -342,11 +340,11 @@ def regret_report(
     Returns
     -------
     dict
-        JSON-ready: ``payoff``, ``least_regret`` (its direction), ``rules``: by rule ``regret`` and
-        ``gain`` (over the better of approving and refusing everybody) by member, each an estimate,
-        ``worst`` (the member of largest regret), ``largest_regret`` (its value, and the upper end
-        of the largest), ``least_gain`` (its value, and the lower end of the least), and
-        ``beyond``: the regret at prices just outside the set.
+        JSON-ready: ``payoff``, ``direction`` (of the rule of least regret), ``n`` and ``rules``: by
+        rule ``regret`` and ``gain`` (over the better of approving and refusing everybody) by
+        member, each an estimate, ``worst`` (the member of largest regret), ``largest_regret`` (its
+        value, and the upper end of the largest), ``least_gain`` (its value, and the lower end of
+        the least), and ``beyond``: the regret at prices just outside the set.
 
     Notes
     -----
@@ -365,16 +363,18 @@ def regret_report(
     everybody, nobody = (payoff.of(np.full(len(train.y), all_), train.y) for all_ in (1.0, 0.0))
     alike = float(everybody.mean() > nobody.mean())
     floor = payoff.of(np.full(len(test.y), alike), test.y)
+    answering = {name: one.with_windows(test.X, test.windows) for name, one in known.items()}
     judged = _Judged(test, payoff, failure_probability)
-    told = {
-        name: judged.rule(rule, known, best, floor)
-        for name, rule in {**rules, "least_regret": chosen.rule}.items()
+    attainable = {name: judged.values(best[name], one) for name, one in answering.items()}
+    judgements = {
+        name: judged.rule(rule, answering, attainable, floor)
+        for name, rule in {**rules, KEPT: chosen.rule}.items()
     }
     return {
         "payoff": asdict(payoff),
         "direction": chosen.direction,
         "n": len(test.y),
-        "rules": {name: _largest(each, list(people.members)) for name, each in told.items()},
+        "rules": {name: _largest(each, list(people.members)) for name, each in judgements.items()},
     }
 
 
@@ -389,8 +389,8 @@ def published_regret(
 ) -> dict[str, Any]:
     """Return `regret_report` of stored rules on standardised tables, with who people may be."""
     rules = {"blind": blind.rule, "strategic": calibrated.rule}
-    told = regret_report(rules, people, rows_of(train, schema), rows_of(test, schema), payoff)
-    return {"people": people.to_json()} | told
+    report = regret_report(rules, people, rows_of(train, schema), rows_of(test, schema), payoff)
+    return {"people": people.to_json()} | report
 
 
 @dataclass(frozen=True)
@@ -404,7 +404,7 @@ class _Judged:
     def values(self, rule: Score, people: Response) -> Floats:
         """Return what each decision is worth once such people have responded."""
         X, y = self.rows.X, self.rows.y
-        kinds = _accepted(rule, people, X, y)
+        kinds = kinds_accepted_from(rule, people, X, y)
         approved = np.sum([share * (thresholds <= 0.0) for share, thresholds in kinds], axis=0)
         return self.payoff.of(approved, y)
 
@@ -412,17 +412,16 @@ class _Judged:
         self,
         rule: Score,
         people: Mapping[str, Response],
-        best: Mapping[str, Score],
+        attainable: Mapping[str, Floats],
         floor: Floats,
     ) -> dict[str, dict[str, Estimate]]:
-        """Return regret and gain under every member."""
-        told: dict[str, dict[str, Estimate]] = {"regret": {}, "gain": {}}
-        for name, one in people.items():
-            response = one.with_windows(self.rows.X, self.rows.windows)
-            own = self.values(rule, response)
-            told["regret"][name] = self.mean(self.values(best[name], response) - own)
-            told["gain"][name] = self.mean(own - floor)
-        return told
+        """Return regret against what each member's best rule attains, and gain over the floor."""
+        regret, gain = {}, {}
+        for name, response in people.items():
+            values = self.values(rule, response)
+            regret[name] = self.mean(attainable[name] - values)
+            gain[name] = self.mean(values - floor)
+        return {"regret": regret, "gain": gain}
 
     def mean(self, differences: Floats) -> Estimate:
         """Return the mean of paired differences, with an interval that holds at every n."""
@@ -435,8 +434,8 @@ class _Judged:
         return dict(zip(("value", "low", "high", "n"), (value, *ends, n), strict=True))
 
 
-def _largest(told: dict[str, dict[str, Estimate]], members: list[str]) -> dict[str, Any]:
-    regret, gain = told["regret"], told["gain"]
+def _largest(judged: dict[str, dict[str, Estimate]], members: list[str]) -> dict[str, Any]:
+    regret, gain = judged["regret"], judged["gain"]
     worst = max(members, key=lambda name: float(regret[name]["value"]))
     least = min(members, key=lambda name: float(gain[name]["value"]))
     return {

@@ -111,7 +111,7 @@ class PeopleParameters(Parameters):
         """Return who people may be, given the response that is stated."""
         from countermove.learning.least_regret import PlausiblePeople
 
-        if (self.known == "unknown") and stated.confidence is not None:
+        if self.known == "unknown" and stated.confidence is not None:
             raise ParameterError(
                 "serm.people.known is unknown, but serm.confidence_set says who people are; "
                 "expected serm.people.known: estimated, as kedro run --pipeline=estimate_people "

@@ -15,7 +15,7 @@ from countermove.experiments._drawing import AGAIN, DARK, PUBLISHED, RIGHT, line
 from countermove.experiments.protocol import Measured, Row
 from countermove.experiments.transfer import TransferExperiment
 from countermove.experiments.transfer.known_answers import (
-    Held,
+    Checked,
     proposition_5_3_both,
     random_law,
     strategic_bounds,
@@ -212,7 +212,7 @@ class TightnessExperiment(TransferExperiment):
         return figure.update_xaxes(title=title)
 
 
-def random_target(rng: np.random.Generator) -> list[Held]:
+def random_target(rng: np.random.Generator) -> list[Checked]:
     """Return the bounds of one random target shift, fitness accuracy in half of the cases."""
     table = rng.uniform(0.05, 1.0, (2, 2))
     random = Replicator(((table[0, 0], table[0, 1]), (table[1, 0], table[1, 1])))

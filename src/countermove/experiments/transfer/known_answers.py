@@ -24,7 +24,7 @@ GRID = 200
 
 
 @dataclass(frozen=True)
-class Held:
+class Checked:
     """A bound, the quantity it bounds, and on which side; ``printed_false`` as the paper has it."""
 
     name: str
@@ -55,7 +55,7 @@ def strategic_weights(budget: float) -> tuple[Floats, Floats]:
     return steps / GRID, weights
 
 
-def strategic_bounds(chances: Floats, budget: float) -> list[Held]:
+def strategic_bounds(chances: Floats, budget: float) -> list[Checked]:
     """Return every bound for covariate shift beside the truth, for one law of the label."""
     if chances.shape != (GRID,) or np.any((chances < 0.0) | (chances > 1.0)):
         raise DataError(f"expected {GRID} chances in [0, 1], one per cell")
@@ -90,9 +90,9 @@ def strategic_bounds(chances: Floats, budget: float) -> list[Held]:
         "3.4": formulas.corollary_3_4(*label, variation),
     }
     return [
-        *(Held(name, float(bound), truth, upper=True) for name, (bound, truth) in upper.items()),
-        Held("4.7 as printed", variance * float(source[best]), loss, True, printed_false=True),
-        *(Held(name, float(bound), larger, upper=False) for name, bound in lower.items()),
+        *(Checked(name, float(bound), truth, upper=True) for name, (bound, truth) in upper.items()),
+        Checked("4.7 as printed", variance * float(source[best]), loss, True, printed_false=True),
+        *(Checked(name, float(bound), larger, upper=False) for name, bound in lower.items()),
     ]
 
 
@@ -108,7 +108,7 @@ def target_bounds(
     replicator: Replicator,
     classes: GaussianClasses,
     thresholds: Floats,
-) -> list[Held]:
+) -> list[Checked]:
     """Return every bound for target shift beside the truth."""
     rates = classes.rates(thresholds)
     after = np.asarray(replicator.share(favourable, *rates))
@@ -120,14 +120,14 @@ def target_bounds(
     of_own, of_best = ((float(rates[0][i]), float(rates[1][i])) for i in (own, best))
     changes = of_own[0] - of_best[0], of_own[1] - of_best[1]
     held = [
-        Held("5.1", float(formulas.theorem_5_1(*shares, *changes)), loss, upper=True),
-        Held(
+        Checked("5.1", float(formulas.theorem_5_1(*shares, *changes)), loss, upper=True),
+        Checked(
             "5.1 sharper",
             float(formulas.theorem_5_1_sharper(*shares, of_own, of_best)),
             loss,
             upper=True,
         ),
-        Held(
+        Checked(
             "5.2",
             float(formulas.theorem_5_2(favourable, shares[1], *of_own)),
             float(max(source[own], induced[own])),
@@ -141,7 +141,7 @@ def target_bounds(
 
 def proposition_5_3_both(
     favourable: float, rates: tuple[tuple[float, float], tuple[float, float]]
-) -> list[Held]:
+) -> list[Checked]:
     """Return Prop. 5.3 right and as printed, for two rules with these (TPR, FPR)."""
     errors = [float(formulas.error_of_rates(favourable, *pair)) for pair in rates]
     after = [float(Replicator().share(favourable, *pair)) for pair in rates]
@@ -150,8 +150,8 @@ def proposition_5_3_both(
     product = abs(errors[0] - errors[1]) * abs(rates[0][0] - rates[1][0])
     printed = favourable * product / ((1.0 - errors[0]) * (1.0 - errors[1]))
     return [
-        Held("5.3", float(right), apart, upper=True),
-        Held("5.3 as printed", printed, apart, upper=True, printed_false=True),
+        Checked("5.3", float(right), apart, upper=True),
+        Checked("5.3 as printed", printed, apart, upper=True, printed_false=True),
     ]
 
 
